@@ -1,0 +1,149 @@
+# nginx-ads. `make help` lists the targets.
+
+NGINX_SRC ?=
+PORT      ?= 8080
+BUILD     := build
+CXX       := g++
+CLANGXX   := clang++-14
+VARIANT   ?= plain
+
+# ---- flags -------------------------------------------------------------------
+# Variants of the library, the tests and the command: plain, asan, tsan.
+flags_plain := -O2
+flags_asan  := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+flags_tsan  := -O1 -fsanitize=thread
+CXXFLAGS    := -std=c++20 -g -Wall -Wextra -Werror -Wno-missing-field-initializers -Isrc -MMD -MP
+CXXFLAGS    += $(flags_$(VARIANT))
+LIBS        := -ljansson -lpcre2-8 -lcrypto -lz -ldate-tz -lpthread
+OBJ         := $(BUILD)/$(VARIANT)
+
+core_sources  := $(wildcard src/core/*.cpp src/core/catalog/*.cpp)
+lib_sources   := $(core_sources) $(wildcard src/shm/*.cpp src/io/*.cpp)
+lib_objects   := $(lib_sources:%.cpp=$(OBJ)/%.o)
+cli_sources   := $(wildcard admin/cli/*.cpp)
+cli_objects   := $(cli_sources:%.cpp=$(OBJ)/%.o)
+unit_sources  := $(wildcard t/unit/*.cpp)
+unit_objects  := $(unit_sources:%.cpp=$(OBJ)/%.o)
+bench_sources := $(wildcard t/bench/*.cpp)
+fuzz_names    := $(patsubst t/fuzz/%.cpp,%,$(wildcard t/fuzz/*.cpp))
+
+# ---- what people call ----------------------------------------------------------
+.PHONY: all help setup run test test-long unit lint format bench fuzz asan-test valgrind-test \
+        tsan-test hup-test install clean nginx-tests module test-module cli
+
+all: module cli ## build the module and the command into build/
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo
+	@echo "  NGINX_SRC=PATH   build against an nginx source tree instead of Debian's nginx-dev"
+	@echo "  PORT=N           the port of make run (8080)"
+
+setup: ## install what is missing (apt)
+	@scripts/setup build test
+
+run: ## set up, build and serve the demo on http://localhost:8080
+	@scripts/setup build
+	@$(MAKE) --no-print-directory all
+	@PORT=$(PORT) scripts/run
+
+test: ## set up, build and run every test in its short form
+	@scripts/setup build test
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory all test-module
+	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory nginx-tests
+
+test-long: test asan-test tsan-test valgrind-test hup-test ## every test in its long form
+	@ADS_TEST_LONG=1 $(MAKE) --no-print-directory unit nginx-tests
+
+# ---- building --------------------------------------------------------------------
+module:
+	@NGINX_SRC=$(NGINX_SRC) scripts/build-module $(BUILD)/module
+	@cp -p $(BUILD)/module/ngx_http_ads_module.so $(BUILD)/
+
+test-module:
+	@NGINX_SRC=$(NGINX_SRC) ADS_TEST_CLOCK=1 scripts/build-module $(BUILD)/test
+
+cli: $(BUILD)/nginx-ads
+
+$(BUILD)/nginx-ads: $(BUILD)/plain/nginx-ads
+	@cp -p $< $@
+
+$(OBJ)/%.o: %.cpp
+	@mkdir -p $(@D)
+	@$(CXX) $(CXXFLAGS) -c $< -o $@
+
+$(OBJ)/libads.a: $(lib_objects)
+	@rm -f $@ && ar rcs $@ $^
+
+$(OBJ)/nginx-ads: $(cli_objects) $(OBJ)/libads.a
+	@$(CXX) $(CXXFLAGS) $^ -o $@ -lfmt $(LIBS)
+
+$(OBJ)/unit-tests: $(unit_objects) $(OBJ)/libads.a
+	@$(CXX) $(CXXFLAGS) $^ -o $@ -lgtest -lgtest_main $(LIBS)
+
+-include $(shell find $(BUILD) -name '*.d' -path '*/$(VARIANT)/*' 2>/dev/null)
+
+# ---- testing ---------------------------------------------------------------------
+unit: ## build and run the unit tests
+	@$(MAKE) --no-print-directory -j$(shell nproc) $(OBJ)/unit-tests
+	@$(OBJ)/unit-tests --gtest_brief=1 $(UNIT_FLAGS)
+
+TEST_FILES ?= t/*.t
+nginx_env   = TEST_NGINX_LOAD_MODULES=$(CURDIR)/$(BUILD)/test/ngx_http_ads_module.so \
+              ADS_COMMAND=$(CURDIR)/$(BUILD)/nginx-ads
+
+nginx-tests: ## run t/*.t on a real nginx (TEST_FILES=t/x.t for one)
+	@$(nginx_env) prove -j2 -It/lib $(TEST_FILES)
+
+hup-test: all test-module ## the same, reloading one nginx instead of restarting it
+	@$(nginx_env) TEST_NGINX_USE_HUP=1 prove -j2 -It/lib $(TEST_FILES)
+
+valgrind-test: all test-module ## the same under valgrind
+	@$(nginx_env) TEST_NGINX_USE_VALGRIND=1 prove -It/lib $(TEST_FILES)
+
+asan-test: ## unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@$(MAKE) --no-print-directory VARIANT=asan unit
+
+tsan-test: ## the tests of shared memory under ThreadSanitizer
+	@$(MAKE) --no-print-directory VARIANT=tsan UNIT_FLAGS='--gtest_filter=*Shm*' unit
+
+FUZZ_SECONDS ?= 60
+fuzz: $(addprefix $(BUILD)/fuzz/,$(fuzz_names)) ## run each fuzz target (FUZZ_SECONDS=60)
+	@for name in $(fuzz_names); do \
+	    mkdir -p $(BUILD)/fuzz/corpus/$$name t/fuzz/corpus/$$name; \
+	    echo "fuzz $$name, $(FUZZ_SECONDS) s"; \
+	    $(BUILD)/fuzz/$$name -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -verbosity=0 \
+	        -artifact_prefix=$(BUILD)/fuzz/$$name- $(BUILD)/fuzz/corpus/$$name \
+	        t/fuzz/corpus/$$name || exit 1; \
+	done
+
+$(BUILD)/fuzz/%: t/fuzz/%.cpp $(lib_sources)
+	@mkdir -p $(@D)
+	@$(CLANGXX) -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined \
+	    -fno-sanitize-recover=undefined -Isrc $(filter %.cpp,$^) -o $@ $(LIBS)
+
+# ---- quality and speed --------------------------------------------------------------
+sources := $(shell git ls-files '*.cpp' '*.hpp' 2>/dev/null || find src admin t -name '*.[ch]pp')
+
+lint: ## format and layers
+	@scripts/lint
+
+format: ## clang-format everything
+	@clang-format -i $(sources)
+
+bench: all ## ratios of worker CPU per request, against nginx's own handlers
+	@scripts/setup bench
+	@scripts/bench
+
+# ---- installing -------------------------------------------------------------------
+DESTDIR ?=
+PREFIX  ?= /usr
+install: all ## install the module and the command (DESTDIR=, PREFIX=)
+	install -D -m 644 $(BUILD)/ngx_http_ads_module.so \
+	    $(DESTDIR)$(PREFIX)/lib/nginx/modules/ngx_http_ads_module.so
+	install -D -m 755 $(BUILD)/nginx-ads $(DESTDIR)$(PREFIX)/bin/nginx-ads
+
+clean: ## remove build/
+	rm -rf $(BUILD)

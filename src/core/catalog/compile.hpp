@@ -1,0 +1,33 @@
+// From the JSON document to the image that workers read. This is the one
+// entry to the compiler: nothing is thrown past it.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "core/catalog/model.hpp"
+#include "core/image.hpp"
+
+namespace ads::catalog {
+
+inline constexpr Seconds kHorizon = 8 * 86'400;   // openings are known that far ahead
+inline constexpr Seconds kHistory = 35 * 86'400;  // and days that far back
+
+struct Compiled {
+    std::vector<char> bytes;  // the image; empty if there are errors
+    std::vector<Error> errors;
+    size_t more_errors = 0;
+
+    bool ok() const noexcept { return !bytes.empty(); }
+    Image image() const noexcept { return Image(bytes.data()); }
+};
+
+// What an image's hash is made of: equal means there is nothing to publish.
+uint64_t document_hash(std::string_view json, Seconds now) noexcept;
+
+Compiled compile(std::string_view json, Seconds now) noexcept;
+
+// The same from a parsed document without errors. May throw.
+std::vector<char> lay_out(const Document& document, uint64_t hash, Seconds now);
+
+}  // namespace ads::catalog

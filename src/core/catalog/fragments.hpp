@@ -1,0 +1,20 @@
+// The parts of an answer that are the same each time, rendered once.
+#pragma once
+
+#include <string>
+
+#include "core/catalog/model.hpp"
+
+namespace ads::catalog {
+
+struct Fragments {
+    std::string json_head;  // "campaign":7,"ad_group":12,"creative":31,"experiment":
+    std::string json_tail;  // ,"content":{…}
+    std::string html_head;  // ends where the click URL goes
+    std::string html_tail;  // goes on after it
+};
+
+Fragments render_fragments(const Campaign& campaign, const AdGroup& group,
+                           const Creative& creative);
+
+}  // namespace ads::catalog

@@ -1,0 +1,238 @@
+// The document as a whole, its placements and its campaigns. Ad groups,
+// creatives and experiments are in the files named after them.
+#include <jansson.h>
+
+#include <memory>
+#include <new>
+
+#include "core/catalog/calendar.hpp"
+#include "core/catalog/parser.hpp"
+#include "core/hash.hpp"
+
+namespace ads::catalog {
+namespace {
+
+constexpr size_t kMaxDocument = size_t{256} << 20;
+constexpr int64_t kMaxPixels = 16384;
+
+struct Release {
+    void operator()(json_t* json) const { json_decref(json); }
+};
+using Json = std::unique_ptr<json_t, Release>;
+
+Json load(std::string_view text, Errors& errors) {
+    const Path root;
+    if (text.size() > kMaxDocument) {
+        errors.add(root, "must be at most " + std::to_string(kMaxDocument >> 20) + " MiB, not " +
+                             std::to_string(text.size()) + " bytes");
+        return nullptr;
+    }
+    json_error_t error;
+    Json json(json_loadb(text.data(), text.size(), JSON_REJECT_DUPLICATES, &error));
+    if (json == nullptr) {
+        if (json_error_code(&error) == json_error_out_of_memory) {
+            throw std::bad_alloc();
+        }
+        errors.add(root, "line " + std::to_string(error.line) + ", column " +
+                             std::to_string(error.column) + ": " + error.text);
+    }
+    return json;
+}
+
+void read_placement(const Node& node, Context& context, size_t index, Placement& placement) {
+    Object object(node);
+    const Node id = object.need("id");
+    if (const auto slug = read_text(id)) {
+        placement.id = *slug;
+        const auto [first, fresh] = context.placements.emplace(*slug, index);
+        const auto [like, unlike] = context.placement_hashes.emplace(fnv1a32(*slug), index);
+        if (!valid_slug(*slug)) {
+            id.expected("1 to 64 of A-Z a-z 0-9 _ -, beginning with a letter or digit");
+        } else if (!fresh) {
+            id.fail("id " + quoted(*slug) + " is already used at $.placements[" +
+                    std::to_string(first->second) + "].id");
+        } else if (!unlike) {
+            id.fail("id " + quoted(*slug) + " has the same 32-bit hash as $.placements[" +
+                    std::to_string(like->second) + "].id; one of them needs another name");
+        }
+    }
+    read_label(object.get("name"), kMaxName, placement.name);
+    read_size(object, placement.width, placement.height);
+    const Array types(object.get("types"));
+    for (size_t i = 0; i < types.size(); i++) {
+        if (const auto type = read_enum<CreativeType>(types.at(i))) {
+            placement.types.push_back(*type);
+        }
+    }
+    drop_repeats(placement.types);
+    set(placement.select, read_enum<Select>(object.get("select")));
+    set(placement.floor, read_money(object.get("floor_cents")));
+    object.done();
+}
+
+void read_timezone(const Node& node, Context& context, std::string& timezone) {
+    const auto name = read_text(node);
+    if (!name) {
+        return;
+    }
+    const auto [known, fresh] = context.zones.emplace(*name, false);
+    if (fresh) {
+        known->second = timezone_exists(*name);
+    }
+    if (known->second) {
+        timezone = *name;
+    } else {
+        node.expected("a name of the time zone database, like Europe/Berlin");
+    }
+}
+
+void read_budget(const Node& node, std::optional<Budget>& out) {
+    if (!node.present()) {
+        return;
+    }
+    Object object(node);
+    Budget budget;
+    set(budget.type, read_enum<BudgetType>(object.get("type")));
+    set(budget.amount, read_money(object.need("amount_cents")));
+    set(budget.spent, read_money(object.get("spent_cents")));
+    const Node cap = object.get("hard_cap");
+    if (const auto times = read_number(cap)) {
+        if (*times >= 1 && *times <= 10) {
+            budget.hard_cap = *times;
+        } else {
+            cap.expected("a number from 1 to 10");
+        }
+    }
+    object.done();
+    out = budget;
+}
+
+void read_campaign(const Node& node, Context& context, Place place, Campaign& campaign) {
+    Object object(node);
+    const Node id = object.need("id");
+    campaign.id = read_id(id);
+    if (campaign.id != 0) {
+        const auto [first, fresh] = context.campaigns.emplace(campaign.id, place);
+        if (!fresh) {
+            already_used(id, campaign.id,
+                         "$.campaigns[" + std::to_string(first->second.campaign) + "]");
+        }
+    }
+    read_label(object.get("name"), kMaxName, campaign.name);
+    read_label(object.get("advertiser"), kMaxLabel, campaign.advertiser);
+    set(campaign.status, read_enum<Status>(object.get("status")));
+    read_timezone(object.get("timezone"), context, campaign.timezone);
+    campaign.start = read_date(object.get("start"));
+    const Node end = object.get("end");
+    campaign.end = read_date(end);
+    check_order(end, campaign.start, campaign.end);
+    read_budget(object.get("budget"), campaign.budget);
+    campaign.updated_at = read_date(object.get("updated_at"));
+    const Array groups(object.get("ad_groups"));
+    campaign.ad_groups.resize(groups.size());
+    for (size_t i = 0; i < groups.size(); i++) {
+        place.group = i;
+        read_ad_group(groups.at(i), context, campaign, place, campaign.ad_groups[i]);
+    }
+    object.done();
+}
+
+}  // namespace
+
+void read_label(const Node& node, size_t max_bytes, std::string& out) {
+    const auto text = read_text(node);
+    if (!text) {
+        return;
+    }
+    if (text->size() > max_bytes) {
+        node.fail("must be at most " + std::to_string(max_bytes) + " bytes, not " +
+                  std::to_string(text->size()));
+        return;
+    }
+    out = *text;
+}
+
+void read_size(Object& object, uint32_t& width, uint32_t& height) {
+    const Node width_node = object.get("width");
+    const Node height_node = object.get("height");
+    const auto w = read_integer(width_node, 0, kMaxPixels);
+    const auto h = read_integer(height_node, 0, kMaxPixels);
+    if ((width_node.present() && !w) || (height_node.present() && !h)) {
+        return;
+    }
+    set(width, w);
+    set(height, h);
+    if ((width == 0) != (height == 0)) {
+        (width == 0 ? width_node : height_node)
+            .fail("must be more than 0 too: width and height go together");
+    }
+}
+
+Id read_id(const Node& node) {
+    return static_cast<Id>(read_integer(node, 1, kMaxId).value_or(0));
+}
+
+std::optional<Seconds> read_date(const Node& node) {
+    const auto text = read_text(node);
+    if (!text) {
+        return std::nullopt;
+    }
+    const auto date = parse_date(*text);
+    if (!date) {
+        node.expected("a date of the years 1970 to 2100 like 2026-11-01T00:00:00Z");
+    }
+    return date;
+}
+
+void check_order(const Node& end_node, const std::optional<Seconds>& start,
+                 const std::optional<Seconds>& end) {
+    if (start && end && *end <= *start) {
+        end_node.fail("must be after the start, " + date_text(*start));
+    }
+}
+
+void already_used(const Node& node, Id id, const std::string& first) {
+    node.fail("id " + std::to_string(id) + " is already used at " + first + ".id");
+}
+
+void read_placements(const Node& node, Context& context) {
+    const Array items(node);
+    auto& list = context.document.placements;
+    list.resize(items.size());
+    for (size_t i = 0; i < items.size(); i++) {
+        read_placement(items.at(i), context, i, list[i]);
+    }
+}
+
+void read_campaigns(const Node& node, Context& context) {
+    const Array items(node);
+    auto& list = context.document.campaigns;
+    list.resize(items.size());
+    for (size_t i = 0; i < items.size(); i++) {
+        read_campaign(items.at(i), context, {i, 0, 0}, list[i]);
+        // Nearly all of a document is campaigns, and their JSON takes far more
+        // room than what was made of it: what has been read is given back.
+        json_array_set_new(const_cast<json_t*>(node.json), i, json_null());
+    }
+}
+
+Parsed parse(std::string_view json, size_t max_errors) {
+    Parsed parsed;
+    Errors errors(max_errors);
+    if (const Json root = load(json, errors)) {
+        Context context{parsed.document, errors, {}, {}, {}, {}, {}, {}, {}, {}};
+        Object object(Node{root.get(), {}, &errors});
+        const Node version = object.get("version");
+        if (version.present() && json_integer_value(version.json) != 1) {
+            version.expected("1, the only version there is");
+        }
+        read_placements(object.get("placements"), context);
+        read_campaigns(object.get("campaigns"), context);
+        read_experiments(object.get("experiments"), context);
+        object.done();
+    }
+    errors.move_to(parsed);
+    return parsed;
+}
+
+}  // namespace ads::catalog

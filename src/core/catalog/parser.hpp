@@ -1,0 +1,86 @@
+// What the parts of the parser share. Only for parse*.cpp.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "core/catalog/formats.hpp"
+#include "core/catalog/model.hpp"
+#include "core/catalog/reader.hpp"
+
+namespace ads::catalog {
+
+inline constexpr size_t kMaxName = 200;
+inline constexpr size_t kMaxLabel = 100;  // advertiser, category, together
+inline constexpr int64_t kMaxId = std::numeric_limits<Id>::max();
+inline constexpr int64_t kMaxWeight = 1'000'000;
+inline constexpr int64_t kMaxCount = 1'000'000'000'000;  // caps, goals, samples
+
+// Where something with an id stands. The document's vectors have the same
+// positions as the JSON arrays, so this finds both.
+struct Place {
+    size_t campaign = 0;
+    size_t group = 0;
+    size_t creative = 0;
+};
+
+struct Context {
+    Document& document;
+    Errors& errors;
+
+    std::unordered_map<std::string_view, size_t> placements;
+    std::unordered_map<uint32_t, size_t> placement_hashes;
+    std::unordered_map<Id, Place> campaigns;
+    std::unordered_map<Id, Place> ad_groups;
+    std::unordered_map<Id, Place> creatives;
+    std::unordered_map<Id, size_t> experiments;
+
+    // Many groups share their zone and their patterns: each is checked once.
+    std::unordered_map<std::string, bool> zones;
+    std::unordered_map<std::string, Fault> patterns;
+};
+
+void read_placements(const Node& node, Context& context);
+void read_campaigns(const Node& node, Context& context);
+void read_ad_group(const Node& node, Context& context, const Campaign& campaign, Place place,
+                   AdGroup& group);
+void read_creative(const Node& node, Context& context, Place place, Creative& creative);
+void read_experiments(const Node& node, Context& context);
+
+// Pieces that more than one kind of thing has.
+void read_label(const Node& node, size_t max_bytes, std::string& out);
+void read_size(Object& object, uint32_t& width, uint32_t& height);
+Id read_id(const Node& node);
+std::optional<Seconds> read_date(const Node& node);
+void check_order(const Node& end_node, const std::optional<Seconds>& start,
+                 const std::optional<Seconds>& end);
+void already_used(const Node& node, Id id, const std::string& first);
+
+// Calls f(node, text) for each string of an array.
+template <class F>
+void each_text(const Node& node, F f) {
+    const Array items(node);
+    for (size_t i = 0; i < items.size(); i++) {
+        const Node item = items.at(i);
+        if (const auto text = read_text(item)) {
+            f(item, *text);
+        }
+    }
+}
+
+// Keeps the first of each. Repeating an entry means nothing, but counting it
+// twice later on would.
+template <class T>
+void drop_repeats(std::vector<T>& list) {
+    if (list.size() < 2) {
+        return;
+    }
+    std::unordered_set<T> seen;
+    std::erase_if(list, [&seen](const T& item) { return !seen.insert(item).second; });
+}
+
+}  // namespace ads::catalog

@@ -1,0 +1,284 @@
+#include "core/catalog/reader.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstdio>
+#include <iterator>
+#include <utility>
+
+namespace ads::catalog {
+namespace {
+
+constexpr int64_t kMaxCents = 10'000'000'000;
+
+bool plain_key(std::string_view key) {
+    return !key.empty() && key.size() <= 64 && std::all_of(key.begin(), key.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '_';
+    });
+}
+
+std::string in_words(double value) {
+    char text[40];
+    std::snprintf(text, sizeof(text), "%.15g", value);
+    return text;
+}
+
+// Edits (insert, delete, replace, swap neighbours) from a to b.
+size_t distance(std::string_view a, std::string_view b) {
+    std::vector<size_t> before(b.size() + 1);
+    std::vector<size_t> above(b.size() + 1);
+    std::vector<size_t> row(b.size() + 1);
+    for (size_t j = 0; j <= b.size(); j++) {
+        above[j] = j;
+    }
+    for (size_t i = 1; i <= a.size(); i++) {
+        row[0] = i;
+        for (size_t j = 1; j <= b.size(); j++) {
+            row[j] =
+                std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (a[i - 1] != b[j - 1])});
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+                row[j] = std::min(row[j], before[j - 2] + 1);
+            }
+        }
+        std::swap(before, above);
+        std::swap(above, row);
+    }
+    return above[b.size()];
+}
+
+std::string unknown_key(std::string_view key, const std::string_view* known, size_t count) {
+    std::string message = "unknown key " + quoted(key);
+    std::string_view best;
+    size_t best_distance = 3;
+    for (size_t i = 0; i < count && key.size() <= 32; i++) {
+        const size_t d = distance(key, known[i]);
+        if (d < best_distance && d * 2 < known[i].size() + 1) {
+            best_distance = d;
+            best = known[i];
+        }
+    }
+    if (!best.empty()) {
+        return message + "; did you mean " + quoted(best) + "?";
+    }
+    return message + "; known here: " + joined(known, count);
+}
+
+}  // namespace
+
+std::string text_of(const Path& path) {
+    if (path.parent == nullptr) {
+        return "$";
+    }
+    std::string text = text_of(*path.parent);
+    if (path.key.data() == nullptr) {
+        return text + "[" + std::to_string(path.index) + "]";
+    }
+    if (plain_key(path.key)) {
+        return text.append(".").append(path.key);
+    }
+    return text + "[" + quoted(path.key) + "]";
+}
+
+void Errors::add(const Path& path, std::string message) {
+    if (list_.size() < limit_) {
+        list_.push_back({text_of(path), std::move(message)});
+    } else {
+        more_++;
+    }
+}
+
+void Errors::move_to(Parsed& parsed) {
+    parsed.errors = std::move(list_);
+    parsed.more_errors = more_;
+}
+
+std::string quoted(std::string_view text) {
+    constexpr size_t kShown = 60;
+    size_t end = text.size();
+    if (end > kShown) {
+        end = kShown;
+        while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xc0) == 0x80) {
+            end--;  // not in the middle of a character
+        }
+    }
+    std::string out = "\"";
+    for (const char c : text.substr(0, end)) {
+        if (c == '"' || c == '\\') {
+            out.append({'\\', c});
+        } else if (static_cast<uint8_t>(c) < 0x20 || c == 0x7f) {
+            char escape[8];
+            std::snprintf(escape, sizeof(escape), "\\u%04x", static_cast<uint8_t>(c));
+            out += escape;
+        } else {
+            out += c;
+        }
+    }
+    return out + (end < text.size() ? "…\"" : "\"");
+}
+
+std::string described(const json_t* value) {
+    switch (json_typeof(value)) {
+        case JSON_OBJECT:
+            return "an object";
+        case JSON_ARRAY:
+            return "an array";
+        case JSON_STRING:
+            return quoted({json_string_value(value), json_string_length(value)});
+        case JSON_INTEGER:
+            return std::to_string(json_integer_value(value));
+        case JSON_REAL:
+            return in_words(json_real_value(value));
+        case JSON_TRUE:
+            return "true";
+        case JSON_FALSE:
+            return "false";
+        case JSON_NULL:
+            return "null";
+    }
+    return "?";
+}
+
+std::string joined(const std::string_view* names, size_t count) {
+    std::string out;
+    for (size_t i = 0; i < count; i++) {
+        out.append(i == 0 ? "" : ", ").append(names[i]);
+    }
+    return out;
+}
+
+void Node::expected(std::string_view what) const {
+    fail(std::string("must be ").append(what).append(", not ") + described(json));
+}
+
+Object::Object(const Node& node) : node_(node) {
+    if (json_is_object(node.json)) {
+        object_ = node.json;
+    } else if (node.present()) {
+        node.expected("an object");
+    }
+}
+
+const json_t* Object::find(std::string_view key) {
+    assert(known_count_ < kMaxKeys);
+    known_[known_count_++] = key;
+    const json_t* value =
+        object_ == nullptr ? nullptr : json_object_getn(object_, key.data(), key.size());
+    found_ += value != nullptr;
+    return value;
+}
+
+Node Object::get(std::string_view key) {
+    const json_t* value = find(key);
+    return {json_is_null(value) ? nullptr : value, {&node_.path, key}, node_.errors};
+}
+
+Node Object::need(std::string_view key) {
+    Node member = get(key);
+    if (object_ != nullptr && !member.present()) {
+        member.fail("is required");
+    }
+    return member;
+}
+
+void Object::done() {
+    if (object_ == nullptr || found_ == json_object_size(object_)) {
+        return;
+    }
+    const auto known_end = known_.begin() + known_count_;
+    // The iterator only reads; jansson's interface knows no const here.
+    auto* object = const_cast<json_t*>(object_);
+    for (void* i = json_object_iter(object); i != nullptr; i = json_object_iter_next(object, i)) {
+        const std::string_view key(json_object_iter_key(i), json_object_iter_key_len(i));
+        if (std::find(known_.begin(), known_end, key) == known_end) {
+            node_.fail(unknown_key(key, known_.data(), known_count_));
+        }
+    }
+}
+
+Array::Array(const Node& node) : node_(node) {
+    if (json_is_array(node.json)) {
+        size_ = json_array_size(node.json);
+    } else if (node.present()) {
+        node.expected("an array");
+    }
+}
+
+Node Array::at(size_t index) const {
+    return {json_array_get(node_.json, index), {&node_.path, {}, index}, node_.errors};
+}
+
+std::optional<std::string_view> read_text(const Node& node) {
+    if (!node.present()) {
+        return std::nullopt;
+    }
+    if (!json_is_string(node.json)) {
+        node.expected("a string");
+        return std::nullopt;
+    }
+    return std::string_view(json_string_value(node.json), json_string_length(node.json));
+}
+
+std::optional<int64_t> read_integer(const Node& node, int64_t low, int64_t high) {
+    if (!node.present()) {
+        return std::nullopt;
+    }
+    const int64_t value = json_integer_value(node.json);
+    if (!json_is_integer(node.json) || value < low || value > high) {
+        node.expected("an integer from " + std::to_string(low) + " to " + std::to_string(high));
+        return std::nullopt;
+    }
+    return value;
+}
+
+std::optional<double> read_number(const Node& node) {
+    if (!node.present()) {
+        return std::nullopt;
+    }
+    if (!json_is_number(node.json)) {
+        node.expected("a number");
+        return std::nullopt;
+    }
+    return json_number_value(node.json);
+}
+
+std::optional<MicroCents> read_money(const Node& node) {
+    if (!node.present()) {
+        return std::nullopt;
+    }
+    const double cents = json_number_value(node.json);
+    if (!json_is_number(node.json) || !(cents >= 0 && cents <= kMaxCents)) {
+        node.expected("an amount of cents from 0 to " + std::to_string(kMaxCents));
+        return std::nullopt;
+    }
+    if (json_is_integer(node.json)) {
+        return json_integer_value(node.json) * kMicroPerCent;
+    }
+    // A double is the nearest one to what was written. It was written with at
+    // most six decimals if the nearest double to the rounded amount is the same.
+    // Beyond 2^53 micro-cents doubles are farther apart than that, and all pass.
+    const auto micro = static_cast<MicroCents>(std::llround(cents * 1e6));
+    if (micro < (MicroCents{1} << 53) && static_cast<double>(micro) / 1e6 != cents) {
+        node.expected("an amount of cents with at most 6 decimals");
+        return std::nullopt;
+    }
+    return micro;
+}
+
+std::optional<size_t> read_choice(const Node& node, const std::string_view* names, size_t count) {
+    if (!node.present()) {
+        return std::nullopt;
+    }
+    if (json_is_string(node.json)) {
+        const std::string_view text(json_string_value(node.json), json_string_length(node.json));
+        const auto* found = std::find(names, names + count, text);
+        if (found != names + count) {
+            return static_cast<size_t>(found - names);
+        }
+    }
+    node.expected("one of " + joined(names, count));
+    return std::nullopt;
+}
+
+}  // namespace ads::catalog

@@ -1,0 +1,168 @@
+#include "core/event.hpp"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/bytes.hpp"
+
+namespace ads {
+
+namespace {
+
+constexpr uint8_t kRecordVersion = 1;
+
+// The payload's fixed part, in the order of its bytes.
+struct [[gnu::packed]] Fixed {
+    uint8_t version;
+    uint8_t type;
+    uint8_t invalid;
+    uint8_t device;
+    uint8_t consent;
+    uint8_t placement_size;
+    uint8_t country_size;
+    uint8_t session_size;
+    uint8_t user_size;
+    uint16_t metadata_size;
+    uint8_t spare;
+    int64_t time;
+    int64_t issued;
+    uint64_t serve;
+    uint32_t campaign;
+    uint32_t ad_group;
+    uint32_t creative;
+    uint32_t experiment;
+    int64_t price;
+    uint32_t node;
+};
+static_assert(sizeof(Fixed) == 64);
+
+}  // namespace
+
+EventId event_id(Millis issued, uint64_t serve, EventType type) noexcept {
+    EventId id;
+    auto& b = id.bytes;
+    for (int i = 0; i < 6; i++) {
+        b[i] = static_cast<uint8_t>(issued >> (40 - 8 * i));
+    }
+    // 12 free bits: 4 of zero, 4 of type, 4 of the serve id; then the variant
+    // and the 60 bits left of the serve id.
+    b[6] = 0x70;
+    b[7] = static_cast<uint8_t>(static_cast<uint8_t>(type) << 4 | serve >> 60);
+    const uint64_t low = (serve & 0x0fff'ffff'ffff'ffff) | 0x8000'0000'0000'0000;
+    for (int i = 0; i < 8; i++) {
+        b[8 + i] = static_cast<uint8_t>(low >> (56 - 8 * i));
+    }
+    return id;
+}
+
+void write_uuid(const EventId& id, char* out) noexcept {
+    constexpr char kHex[] = "0123456789abcdef";
+    for (size_t i = 0; i < id.bytes.size(); i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) {
+            *out++ = '-';
+        }
+        *out++ = kHex[id.bytes[i] >> 4];
+        *out++ = kHex[id.bytes[i] & 15];
+    }
+}
+
+size_t write_record(const Event& e, std::span<char> out) noexcept {
+    const auto cut = [](std::string_view text, size_t most) { return text.substr(0, most); };
+    const std::string_view parts[] = {cut(e.placement, 255), cut(e.country, 255),
+                                      cut(e.session, 255), cut(e.user, 255),
+                                      e.metadata.size() > 4096 ? "{}" : e.metadata};
+    size_t size = kFrameHead + sizeof(Fixed);
+    for (const auto part : parts) {
+        size += part.size();
+    }
+    if (size > out.size() || size > kMaxRecord) {
+        return 0;
+    }
+    const Fixed fixed{.version = kRecordVersion,
+                      .type = static_cast<uint8_t>(e.type),
+                      .invalid = static_cast<uint8_t>(e.invalid),
+                      .device = e.device,
+                      .consent = e.consent,
+                      .placement_size = static_cast<uint8_t>(parts[0].size()),
+                      .country_size = static_cast<uint8_t>(parts[1].size()),
+                      .session_size = static_cast<uint8_t>(parts[2].size()),
+                      .user_size = static_cast<uint8_t>(parts[3].size()),
+                      .metadata_size = static_cast<uint16_t>(parts[4].size()),
+                      .spare = 0,
+                      .time = e.time,
+                      .issued = e.issued,
+                      .serve = e.serve,
+                      .campaign = e.campaign,
+                      .ad_group = e.ad_group,
+                      .creative = e.creative,
+                      .experiment = e.experiment,
+                      .price = e.price,
+                      .node = e.node};
+    char* at = out.data() + kFrameHead;
+    store(at, fixed);
+    at += sizeof fixed;
+    for (const auto part : parts) {
+        std::memcpy(at, part.data(), part.size());
+        at += part.size();
+    }
+    const auto payload = static_cast<uint32_t>(size - kFrameHead);
+    store(out.data(), payload);
+    store(out.data() + 4,
+          static_cast<uint32_t>(
+              crc32(0, reinterpret_cast<const Bytef*>(out.data() + kFrameHead), payload)));
+    return size;
+}
+
+Read read_record(std::string_view from, Event& e, size_t& used) noexcept {
+    if (from.size() < kFrameHead) {
+        return Read::short_;
+    }
+    const auto payload = load<uint32_t>(from.data());
+    if (payload < sizeof(Fixed) || payload > kMaxRecord - kFrameHead) {
+        return Read::damaged;
+    }
+    if (from.size() - kFrameHead < payload) {
+        return Read::short_;
+    }
+    const char* at = from.data() + kFrameHead;
+    if (crc32(0, reinterpret_cast<const Bytef*>(at), payload) != load<uint32_t>(from.data() + 4)) {
+        return Read::damaged;
+    }
+    const auto fixed = load<Fixed>(at);
+    at += sizeof fixed;
+    const size_t strings = size_t{fixed.placement_size} + fixed.country_size + fixed.session_size +
+                           fixed.user_size + fixed.metadata_size;
+    if (fixed.version != kRecordVersion || sizeof fixed + strings != payload ||
+        fixed.type >= kCount<EventType> || fixed.invalid >= kCount<Invalid>) {
+        return Read::damaged;
+    }
+    const auto take = [&](size_t size) {
+        const std::string_view text(at, size);
+        at += size;
+        return text;
+    };
+    e = Event{.type = static_cast<EventType>(fixed.type),
+              .invalid = static_cast<Invalid>(fixed.invalid),
+              .device = fixed.device,
+              .consent = fixed.consent != 0,
+              .time = fixed.time,
+              .issued = fixed.issued,
+              .serve = fixed.serve,
+              .campaign = fixed.campaign,
+              .ad_group = fixed.ad_group,
+              .creative = fixed.creative,
+              .experiment = fixed.experiment,
+              .price = fixed.price,
+              .node = fixed.node,
+              .placement = take(fixed.placement_size),
+              .country = take(fixed.country_size),
+              .session = take(fixed.session_size),
+              .user = take(fixed.user_size),
+              .metadata = take(fixed.metadata_size)};
+    used = kFrameHead + payload;
+    return Read::ok;
+}
+
+}  // namespace ads

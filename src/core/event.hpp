@@ -1,0 +1,88 @@
+// An event, and its record in the spool. The frame:
+//
+//   u32 length of the payload   u32 crc32 of the payload   payload
+//
+// and the payload: a fixed part (see event.cpp) and five strings. A reader
+// knows a torn or damaged record by its length or its crc.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "core/types.hpp"
+
+namespace ads {
+
+// Why an event is not billed. Kept in the spool: append, never reorder.
+enum class Invalid : uint8_t { none, ignored, late, over_budget };
+
+template <>
+struct Names<Invalid> {
+    static constexpr auto list =
+        std::to_array<std::string_view>({"", "ignored", "late", "over_budget"});
+};
+
+inline constexpr std::string_view kAnonymous = "anonymous";
+
+struct Event {
+    EventType type = EventType::serve;
+    Invalid invalid = Invalid::none;
+    uint8_t device = 0xff;  // a Device, or 0xff: unknown
+    bool consent = false;
+    Millis time = 0;
+    Millis issued = 0;  // of the serve
+    uint64_t serve = 0;
+    Id campaign = 0;
+    Id ad_group = 0;
+    Id creative = 0;
+    Id experiment = 0;
+    MicroCents price = 0;
+    uint32_t node = 0;
+    std::string_view placement;
+    std::string_view country;
+    std::string_view session = kAnonymous;
+    std::string_view user;
+    std::string_view metadata = "{}";
+};
+
+// The same fact has the same id on any node at any time: issued-at, serve id
+// and type are packed, not hashed, into the shape of a UUIDv7.
+struct EventId {
+    std::array<uint8_t, 16> bytes{};
+    bool operator==(const EventId&) const = default;
+    auto operator<=>(const EventId&) const = default;
+};
+
+EventId event_id(Millis issued, uint64_t serve, EventType type) noexcept;
+inline EventId event_id(const Event& e) noexcept {
+    return event_id(e.issued, e.serve, e.type);
+}
+
+inline constexpr size_t kUuidChars = 36;
+void write_uuid(const EventId& id, char* out) noexcept;
+
+// The longest record, frame included.
+inline constexpr size_t kMaxRecord = 8192;
+inline constexpr size_t kFrameHead = 8;
+
+// Appends the framed record to `out`; 0 if it would not fit there or is over
+// kMaxRecord (strings are cut to what their length field holds).
+size_t write_record(const Event& event, std::span<char> out) noexcept;
+
+enum class Read : uint8_t {
+    ok,
+    short_,  // the rest of the record is not there: a torn tail
+    damaged,
+};
+
+// Reads the record at the start of `from`; `used` is its size with the frame.
+// The strings point into `from`.
+Read read_record(std::string_view from, Event& event, size_t& used) noexcept;
+
+// The head of a segment file.
+inline constexpr std::string_view kSegmentMagic = "adspool1";
+inline constexpr size_t kSegmentHead = 32;
+
+}  // namespace ads

@@ -1,0 +1,241 @@
+// The compiled catalog: one flat block of memory without pointers, the same
+// for every worker wherever it is mapped. compile.cpp writes it, everything
+// else reads it through `Image`.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "core/bytes.hpp"
+#include "core/hash.hpp"
+#include "core/types.hpp"
+
+namespace ads {
+
+// An array inside the image, by its byte offset from the start.
+template <class T>
+struct Slice {
+    uint32_t offset = 0;
+    uint32_t count = 0;
+};
+
+struct Text {
+    uint32_t offset = 0;
+    uint32_t size = 0;
+};
+
+inline constexpr uint32_t kNone = 0xffff'ffff;
+inline constexpr size_t kTiers = kCount<Priority>;
+
+// A time zone: the UTC second at which each local day begins.
+struct ZoneRecord {
+    Text name;
+    Slice<Seconds> starts;
+    Day first = 0;
+};
+
+struct CampaignRecord {
+    Id id = 0;
+    uint32_t zone = 0;
+    Text name;
+    Text advertiser;
+    Status status = Status::active;
+    bool has_budget = false;
+    BudgetType budget_type = BudgetType::daily;
+    float hard_cap = 0;
+    MicroCents budget = 0;
+    MicroCents spent = 0;
+    Seconds start = 0;
+    Seconds end = 0;  // 0: open
+};
+
+struct Interval {
+    Seconds open = 0;
+    Seconds close = 0;
+};
+
+// Where a group sits in a placement's bitsets.
+struct Seat {
+    uint32_t placement = 0;
+    uint32_t position = 0;
+};
+
+struct GroupRecord {
+    Id id = 0;
+    uint32_t campaign = 0;
+    uint32_t weight = 0;
+    Priority priority = Priority::standard;
+    PriceModel price_model = PriceModel::cpm;
+    Status status = Status::active;
+    Strategy strategy = Strategy::adaptive;
+    MicroCents price = 0;  // of one billed event
+    uint32_t first_creative = 0;
+    uint32_t creatives = 0;
+    Text name;
+    Slice<Interval> open;
+    Slice<Seat> seats;
+
+    // What one event of this type costs.
+    MicroCents price_of(EventType type) const noexcept {
+        switch (price_model) {
+            case PriceModel::cpm:
+                return type == EventType::impression ? price : 0;
+            case PriceModel::vcpm:
+                return type == EventType::viewable ? price : 0;
+            case PriceModel::cpc:
+                return type == EventType::click ? price : 0;
+            case PriceModel::cpa:
+                return type == EventType::conversion ? price : 0;
+            case PriceModel::flat:
+                return type == EventType::impression || type == EventType::click ? price : 0;
+        }
+        return 0;
+    }
+};
+
+struct CreativeRecord {
+    Id id = 0;
+    uint32_t group = 0;
+    uint32_t weight = 0;
+    uint16_t width = 0;
+    uint16_t height = 0;
+    CreativeType type = CreativeType::image;
+    Status status = Status::active;
+    bool has_macros = false;
+    Text click_url;
+    Text json_head;  // "campaign":7, … "experiment":
+    Text json_tail;  // ,"type":"image", … "content":{…}
+    Text html_head;  // up to the click URL
+    Text html_tail;  // from there to the pixel
+};
+
+struct PlacementRecord {
+    Text slug;
+    uint32_t hash = 0;
+    uint16_t width = 0;
+    uint16_t height = 0;
+    uint8_t types = 0;  // bit per CreativeType
+    Select select = Select::weight;
+    MicroCents floor = 0;
+    uint32_t tier_end[kTiers] = {};  // positions are ordered by tier
+    Slice<uint32_t> groups;          // position → group
+    Slice<uint32_t> weights;         // position → weight
+    Slice<uint64_t> open;            // bit per position, as of compiled_at
+    uint32_t open_at = 0;            // where its words stand in a worker's copy
+
+    bool accepts(const CreativeRecord& c) const noexcept {
+        return (types >> static_cast<unsigned>(c.type) & 1) != 0 &&
+               (width == 0 || c.width == 0 || (width == c.width && height == c.height));
+    }
+};
+
+// A moment at which a group opens or closes.
+struct Boundary {
+    Seconds at = 0;
+    uint32_t group = 0;
+    uint32_t open = 0;
+};
+
+struct ImageHead {
+    uint64_t magic = 0;
+    uint64_t length = 0;
+    uint64_t hash = 0;  // of the document and the day
+    Seconds compiled_at = 0;
+    uint32_t open_words = 0;  // of all placements
+    uint32_t max_words = 0;   // of one placement
+    Slice<ZoneRecord> zones;
+    Slice<CampaignRecord> campaigns;
+    Slice<GroupRecord> groups;
+    Slice<CreativeRecord> creatives;
+    Slice<PlacementRecord> placements;
+    Slice<Boundary> boundaries;
+    Slice<uint32_t> slots;  // group → slot of its counters, filled by the publisher
+    Slice<uint32_t> by_id;  // groups in the order of their ids
+    // Hash tables of index + 1, linear probing, a power of two in size.
+    Slice<uint32_t> placement_table;  // by slug hash
+    Slice<uint32_t> group_table;      // by id
+    Slice<uint32_t> creative_table;   // by id
+};
+
+inline constexpr uint64_t kImageMagic = 0x3130'656d'6973'6461;  // changes with the layout
+
+class Image {
+public:
+    Image() noexcept = default;
+    explicit Image(const char* base) noexcept : base_(base) {}
+
+    explicit operator bool() const noexcept { return base_ != nullptr; }
+    const ImageHead& head() const noexcept { return *reinterpret_cast<const ImageHead*>(base_); }
+
+    template <class T>
+    std::span<const T> get(const Slice<T>& slice) const noexcept {
+        return {reinterpret_cast<const T*>(base_ + slice.offset), slice.count};
+    }
+
+    std::string_view text(const Text& text) const noexcept {
+        return {base_ + text.offset, text.size};
+    }
+
+    std::span<const GroupRecord> groups() const noexcept { return get(head().groups); }
+    std::span<const CampaignRecord> campaigns() const noexcept { return get(head().campaigns); }
+    std::span<const CreativeRecord> creatives() const noexcept { return get(head().creatives); }
+    std::span<const PlacementRecord> placements() const noexcept { return get(head().placements); }
+
+    const CampaignRecord& campaign_of(const GroupRecord& g) const noexcept {
+        return campaigns()[g.campaign];
+    }
+    uint32_t slot_of(uint32_t group) const noexcept { return get(head().slots)[group]; }
+
+    // The index of what was asked for, or kNone.
+    uint32_t find_placement(std::string_view slug) const noexcept {
+        const uint32_t at = find_placement(fnv1a32(slug));
+        return at != kNone && text(placements()[at].slug) == slug ? at : kNone;
+    }
+    uint32_t find_placement(uint32_t hash) const noexcept {
+        return find(head().placement_table, hash,
+                    [&](uint32_t i) { return placements()[i].hash == hash; });
+    }
+    uint32_t find_group(Id id) const noexcept {
+        return find(head().group_table, spread(id),
+                    [&](uint32_t i) { return groups()[i].id == id; });
+    }
+    uint32_t find_creative(Id id) const noexcept {
+        return find(head().creative_table, spread(id),
+                    [&](uint32_t i) { return creatives()[i].id == id; });
+    }
+
+    // The local day of a moment, and the second at which it began.
+    Day day_of(const CampaignRecord& c, Seconds at) const noexcept {
+        const auto& zone = get(head().zones)[c.zone];
+        const auto starts = get(zone.starts);
+        const auto after = std::upper_bound(starts.begin(), starts.end(), at);
+        if (after == starts.begin()) {
+            return zone.first;
+        }
+        Seconds past = 0;
+        if (after == starts.end()) {  // beyond the table: days of 24 hours from its last
+            past = (at - starts.back()) / 86'400;
+        }
+        return static_cast<Day>(zone.first + (after - starts.begin() - 1) + past);
+    }
+
+    static uint32_t spread(Id id) noexcept { return static_cast<uint32_t>(mix13(id)); }
+
+private:
+    template <class Is>
+    uint32_t find(const Slice<uint32_t>& slice, uint32_t hash, Is is) const noexcept {
+        const auto table = get(slice);
+        for (uint32_t i = hash;; i++) {
+            const uint32_t entry = table[i & (slice.count - 1)];
+            if (entry == 0 || is(entry - 1)) {
+                return entry - 1;  // 0 - 1 is kNone
+            }
+        }
+    }
+
+    const char* base_ = nullptr;
+};
+
+}  // namespace ads

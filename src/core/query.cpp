@@ -1,0 +1,162 @@
+#include "core/query.hpp"
+
+#include <algorithm>
+
+namespace ads {
+
+namespace {
+
+int hex(char c) noexcept {
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+// Decodes into `to`; false at an escape that is none.
+bool decode(std::string_view from, char*& to, std::string_view& text) noexcept {
+    char* const begin = to;
+    for (size_t i = 0; i < from.size(); i++) {
+        char c = from[i];
+        if (c == '+') {
+            c = ' ';
+        } else if (c == '%') {
+            if (from.size() - i < 3 || hex(from[i + 1]) < 0 || hex(from[i + 2]) < 0) {
+                return false;
+            }
+            c = static_cast<char>(hex(from[i + 1]) << 4 | hex(from[i + 2]));
+            i += 2;
+        }
+        *to++ = c;
+    }
+    text = {begin, static_cast<size_t>(to - begin)};
+    return true;
+}
+
+bool is_word(char c) noexcept {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+InputError read_placements(std::string_view list, ServeQuery& serve) noexcept {
+    while (!list.empty()) {
+        const size_t end = std::min(list.find(','), list.size());
+        const std::string_view slug = list.substr(0, end);
+        list.remove_prefix(std::min(end + 1, list.size()));
+        if (slug.empty()) {
+            continue;
+        }
+        if (serve.placement_count == serve.placements.size()) {
+            return {"too_many_placements", "a request asks for at most 64 placements"};
+        }
+        serve.placements[serve.placement_count++] = slug;
+    }
+    return {};
+}
+
+}  // namespace
+
+bool valid_utf8(std::string_view text) noexcept {
+    const auto* at = reinterpret_cast<const unsigned char*>(text.data());
+    const auto* const end = at + text.size();
+    while (at < end) {
+        const unsigned c = *at++;
+        if (c < 0x80) {
+            continue;
+        }
+        const int more = c >= 0xc2 && c <= 0xdf   ? 1
+                         : c >= 0xe0 && c <= 0xef ? 2
+                         : c >= 0xf0 && c <= 0xf4 ? 3
+                                                  : 0;
+        if (more == 0 || end - at < more) {
+            return false;
+        }
+        // Overlong forms, surrogates and what lies beyond U+10FFFF.
+        const unsigned low = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
+        const unsigned high = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
+        if (*at < low || *at > high) {
+            return false;
+        }
+        for (int i = 1; i < more; i++) {
+            if ((at[i] & 0xc0) != 0x80) {
+                return false;
+            }
+        }
+        at += more;
+    }
+    return true;
+}
+
+bool valid_callback(std::string_view name) noexcept {
+    if (name.empty() || name.size() > 64 || (name[0] >= '0' && name[0] <= '9') || name[0] == '.') {
+        return false;
+    }
+    return std::all_of(name.begin(), name.end(),
+                       [](char c) { return is_word(c) || c == '.' || c == '$'; });
+}
+
+InputError read_query(std::string_view raw, std::span<char> buffer, Query& query) noexcept {
+    char* to = buffer.data();
+    query.count = 0;
+    while (!raw.empty()) {
+        const size_t end = std::min(raw.find('&'), raw.size());
+        const std::string_view pair = raw.substr(0, end);
+        raw.remove_prefix(std::min(end + 1, raw.size()));
+        if (pair.empty()) {
+            continue;
+        }
+        if (query.count == kMaxParams) {
+            return {"too_many_parameters", "a request has at most 256 parameters"};
+        }
+        const size_t equals = std::min(pair.find('='), pair.size());
+        Param& param = query.params[query.count++];
+        if (!decode(pair.substr(0, equals), to, param.name) ||
+            !decode(pair.substr(std::min(equals + 1, pair.size())), to, param.value)) {
+            return {"bad_escape", "a percent sign is followed by two hex digits"};
+        }
+        if (!valid_utf8(param.name) || !valid_utf8(param.value)) {
+            return {"bad_encoding", "parameters are in UTF-8"};
+        }
+    }
+    return {};
+}
+
+InputError read_serve(const Query& query, ServeQuery& serve) noexcept {
+    for (size_t i = 0; i < query.count; i++) {
+        const auto& [name, value] = query.params[i];
+        if (name == "placement") {
+            if (const auto error = read_placements(value, serve)) {
+                return error;
+            }
+        } else if (name == "format") {
+            if (value == "json") {
+                serve.format = Format::json;
+            } else if (value == "html") {
+                serve.format = Format::html;
+            } else if (value == "js") {
+                serve.format = Format::js;
+            } else {
+                return {"bad_format", "format is json, html or js"};
+            }
+        } else if (name == "callback") {
+            if (!valid_callback(value)) {
+                return {"bad_callback",
+                        "callback is a JavaScript name of at most 64 characters: letters, "
+                        "digits, _, $ and dots"};
+            }
+            serve.callback = value;
+        } else if (name == "url") {
+            serve.url = value;
+        } else if (name == "debug") {
+            serve.debug = value == "1";
+        }
+    }
+    if (serve.placement_count == 0) {
+        return {"missing_placement", "say which placement to fill: ?placement=ID"};
+    }
+    if (serve.format == Format::html && serve.placement_count != 1) {
+        return {"one_placement", "format=html fills exactly one placement"};
+    }
+    return {};
+}
+
+}  // namespace ads

@@ -1,0 +1,106 @@
+#include "core/render.hpp"
+
+namespace ads {
+
+namespace {
+
+void put_url(Out& out, std::string_view base, std::string_view endpoint,
+             std::string_view token) noexcept {
+    out.put(base);
+    out.put(endpoint);
+    out.put("?t=");
+    out.put(token);
+}
+
+void put_ad(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept {
+    const auto& placement = image.placements()[ad.pick.placement];
+    const auto& creative = image.creatives()[ad.pick.creative];
+    out.put("{\"placement\":\"");
+    out.put(image.text(placement.slug));
+    out.put("\",");
+    out.put(image.text(creative.json_head));
+    if (ad.pick.experiment != 0) {
+        out.number(ad.pick.experiment);
+    } else {
+        out.put("null");
+    }
+    out.put(",\"type\":\"");
+    out.put(name_of(creative.type));
+    out.put("\",\"width\":");
+    out.number(creative.width != 0 ? creative.width : placement.width);
+    out.put(",\"height\":");
+    out.number(creative.width != 0 ? creative.height : placement.height);
+    out.put(image.text(creative.json_tail));
+    out.put(",\"impression_url\":\"");
+    put_url(out, base, "impression", Ad::text(ad.impression));
+    out.put("\",\"click_url\":\"");
+    put_url(out, base, "click", Ad::text(ad.click));
+    out.put("\",\"viewable_url\":\"");
+    put_url(out, base, "viewable", Ad::text(ad.viewable));
+    out.put("\",\"serve_id\":\"");
+    out.hex64(ad.serve);
+    out.put("\"}");
+}
+
+}  // namespace
+
+void mint_tokens(Ad& ad, const Image& image, const Token& base, const Key& key) noexcept {
+    const auto& group = image.groups()[ad.pick.group];
+    Token token = base;
+    const auto make = [&](EventType type, char* to) noexcept {
+        token.type = type;
+        token.price = std::min(group.price_of(type), kTokenMaxMoney);
+        mint(token, key, to);
+    };
+    make(EventType::impression, ad.impression);
+    make(EventType::viewable, ad.viewable);
+    make(EventType::click, ad.click);
+}
+
+size_t rendered_size(const Image& image, std::span<const Ad> ads, std::string_view base) noexcept {
+    size_t size = 64;
+    for (const auto& ad : ads) {
+        const auto& c = image.creatives()[ad.pick.creative];
+        size += 512 + 3 * (base.size() + kTokenChars) + c.json_head.size +
+                std::max(c.json_tail.size, c.html_head.size + c.html_tail.size) +
+                image.placements()[ad.pick.placement].slug.size;
+    }
+    return size;
+}
+
+void render_json(Out& out, const Image& image, std::span<const Ad> ads,
+                 std::string_view base) noexcept {
+    out.put("{\"ads\":[");
+    for (size_t i = 0; i < ads.size(); i++) {
+        if (i > 0) {
+            out.put(',');
+        }
+        put_ad(out, image, ads[i], base);
+    }
+    out.put("]}");
+}
+
+void render_html(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept {
+    const auto& creative = image.creatives()[ad.pick.creative];
+    out.put(image.text(creative.html_head));
+    put_url(out, base, "click", Ad::text(ad.click));
+    out.put(image.text(creative.html_tail));
+    out.put("<img src=\"");
+    put_url(out, base, "impression", Ad::text(ad.impression));
+    out.put("\" width=\"1\" height=\"1\" alt=\"\" style=\"position:absolute\">");
+}
+
+void render_click_url(Out& out, std::string_view click_url, std::string_view click_id) noexcept {
+    constexpr std::string_view kMacro = "{click_id}";
+    for (;;) {
+        const size_t at = click_url.find(kMacro);
+        out.put(click_url.substr(0, at));
+        if (at == std::string_view::npos) {
+            return;
+        }
+        out.put(click_id);
+        click_url.remove_prefix(at + kMacro.size());
+    }
+}
+
+}  // namespace ads

@@ -1,0 +1,48 @@
+#include "core/view.hpp"
+
+#include <cstring>
+
+namespace ads {
+
+void View::bind(Image image) {
+    image_ = image;
+    open_.resize(image.head().open_words);
+    scratch_.resize(image.head().max_words);
+    reset();
+}
+
+void View::reset() noexcept {
+    for (const auto& placement : image_.placements()) {
+        const auto words = image_.get(placement.open);
+        if (!words.empty()) {
+            std::memcpy(open_.data() + placement.open_at, words.data(), words.size_bytes());
+        }
+    }
+    next_ = 0;
+    now_ = image_.head().compiled_at;
+}
+
+void View::set(uint32_t group, bool open) noexcept {
+    for (const auto seat : image_.get(image_.groups()[group].seats)) {
+        const auto& placement = image_.placements()[seat.placement];
+        uint64_t& word = open_[placement.open_at + seat.position / 64];
+        const uint64_t bit = uint64_t{1} << (seat.position % 64);
+        word = open ? word | bit : word & ~bit;
+    }
+}
+
+void View::advance(Seconds now) noexcept {
+    if (now == now_) {
+        return;
+    }
+    if (now < now_) {
+        reset();
+    }
+    now_ = now;
+    const auto boundaries = image_.get(image_.head().boundaries);
+    for (; next_ < boundaries.size() && boundaries[next_].at <= now; next_++) {
+        set(boundaries[next_].group, boundaries[next_].open != 0);
+    }
+}
+
+}  // namespace ads

@@ -1,0 +1,43 @@
+// A worker's own view of an image: which groups are open at this second.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/image.hpp"
+
+namespace ads {
+
+class View {
+public:
+    // Takes the image as it was compiled; advance() brings it to now.
+    void bind(Image image);
+
+    // Applies the openings and closings up to `now`. A clock that goes back
+    // starts over from the image.
+    void advance(Seconds now) noexcept;
+
+    const Image& image() const noexcept { return image_; }
+
+    std::span<const uint64_t> open(const PlacementRecord& p) const noexcept {
+        return {open_.data() + p.open_at, p.open.count};
+    }
+
+    // Room for one placement's bits, for the length of one decision.
+    std::span<uint64_t> scratch(const PlacementRecord& p) noexcept {
+        return {scratch_.data(), p.open.count};
+    }
+
+private:
+    void reset() noexcept;
+    void set(uint32_t group, bool open) noexcept;
+
+    Image image_;
+    std::vector<uint64_t> open_;
+    std::vector<uint64_t> scratch_;
+    uint32_t next_ = 0;  // the next boundary
+    Seconds now_ = 0;
+};
+
+}  // namespace ads

@@ -1,0 +1,48 @@
+// Files: an owned descriptor, and whole files read at once.
+#pragma once
+
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+
+namespace ads {
+
+class Fd {
+public:
+    Fd() noexcept = default;
+    explicit Fd(int fd) noexcept : fd_(fd) {}
+    Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    Fd& operator=(Fd&& other) noexcept {
+        std::swap(fd_, other.fd_);
+        return *this;
+    }
+    ~Fd() { reset(); }
+
+    explicit operator bool() const noexcept { return fd_ >= 0; }
+    int get() const noexcept { return fd_; }
+    void reset() noexcept {
+        if (fd_ >= 0) {
+            close(std::exchange(fd_, -1));
+        }
+    }
+
+private:
+    int fd_ = -1;
+};
+
+// A file's identity: any change of it means that the file must be read again.
+struct FileMark {
+    uint64_t inode = 0;
+    int64_t size = 0;
+    int64_t mtime_ns = 0;
+    bool operator==(const FileMark&) const = default;
+};
+
+// The whole file in `text`; 0, or errno. `mark` is of the very file read.
+int read_file(const char* path, std::string& text, FileMark* mark = nullptr);
+
+// The mark of the file as it is now; all zero if it cannot be seen.
+FileMark mark_of(const char* path) noexcept;
+
+}  // namespace ads

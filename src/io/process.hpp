@@ -1,0 +1,15 @@
+// Processes by pid and start time.
+#pragma once
+
+#include "shm/who.hpp"
+
+namespace ads {
+
+// This process. Ask again after a fork.
+Who this_process() noexcept;
+
+// Whether the process still lives and is the same one. A Who without a start
+// time asks for the pid only.
+bool process_alive(Who who) noexcept;
+
+}  // namespace ads

@@ -1,0 +1,153 @@
+#include "io/publish.hpp"
+
+#include <malloc.h>
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+
+#include <cstring>
+#include <vector>
+
+#include "io/process.hpp"
+
+namespace ads {
+
+Publish publish_image(const Target& target, std::span<const char> image, Who me, Seconds now,
+                      uint32_t& without_counters) noexcept {
+    Zone zone = target.zone;
+    State state = target.state;
+    const auto fill_slots = [&](char* copy) noexcept {
+        const Image published(copy);
+        const auto groups = published.groups();
+        std::vector<Id> ids(groups.size());
+        for (size_t i = 0; i < groups.size(); i++) {
+            ids[i] = groups[i].id;
+        }
+        if (target.file != nullptr) {
+            target.file->reserve(static_cast<uint32_t>(ids.size()));
+        }
+        const auto& slice = published.head().slots;
+        without_counters = state.assign_slots(
+            ids, {reinterpret_cast<uint32_t*>(copy + slice.offset), slice.count}, now);
+    };
+    return zone.publish(image, me, now, process_alive, fill_slots);
+}
+
+std::string describe(const catalog::Compiled& compiled) {
+    std::string text;
+    for (const auto& error : compiled.errors) {
+        text += (text.empty() ? "" : "\n") + error.path + ": " + error.message;
+    }
+    if (compiled.more_errors > 0) {
+        text += "\n… and " + std::to_string(compiled.more_errors) + " more";
+    }
+    return text;
+}
+
+CatalogEditor::Report CatalogEditor::poll(Seconds now) {
+    Report report;
+    if (running_) {
+        if (!finished_.load(std::memory_order_acquire)) {
+            return report;
+        }
+        pthread_join(thread_, nullptr);
+        running_ = false;
+        seen_ = mark_;
+        report = std::move(report_);
+        again_ = report.outcome == Outcome::waits;
+        return report;
+    }
+    const FileMark mark = mark_of(path_.c_str());
+    if (!again_ && mark == seen_ && now / 86'400 == day_) {
+        return report;
+    }
+    day_ = now / 86'400;
+    now_ = now;
+    report_ = {};
+    finished_.store(false, std::memory_order_relaxed);
+
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits: it gets no signal
+    running_ = pthread_create(&thread_, nullptr, run, this) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return report;
+}
+
+void CatalogEditor::stop() noexcept {
+    stopping_.store(true, std::memory_order_relaxed);
+    if (running_) {
+        pthread_join(thread_, nullptr);
+        running_ = false;
+    }
+}
+
+void* CatalogEditor::run(void* self) {
+    const sched_param none{};
+    sched_setscheduler(0, SCHED_IDLE, &none);  // serving goes first
+    auto& editor = *static_cast<CatalogEditor*>(self);
+    editor.work();
+    malloc_trim(0);
+    editor.finished_.store(true, std::memory_order_release);
+    return nullptr;
+}
+
+void CatalogEditor::work() {
+    std::string text;
+    if (const int error = read_file(path_.c_str(), text, &mark_); error != 0) {
+        mark_ = mark_of(path_.c_str());
+        report_.outcome = Outcome::refused;
+        report_.text = "cannot read \"" + path_ + "\": " + std::strerror(error);
+        target_.zone.set_error(report_.text);
+        return;
+    }
+    const uint64_t hash = catalog::document_hash(text, now_);
+    if (target_.zone.head().image_hash.load(std::memory_order_acquire) == hash) {
+        report_.outcome = Outcome::unchanged;
+        target_.zone.set_error({});
+        return;
+    }
+    const catalog::Compiled compiled = catalog::compile(text, now_);
+    if (!compiled.ok()) {
+        report_.outcome = Outcome::refused;
+        report_.text = describe(compiled);
+        target_.zone.set_error(report_.text);
+        return;
+    }
+    publish(compiled);
+}
+
+void CatalogEditor::publish(const catalog::Compiled& compiled) {
+    report_.outcome = Outcome::waits;
+    // Readers follow within a tick or two; if one does not, the loop asks again.
+    for (int tries = 0; tries < 40 && !stopping_.load(std::memory_order_relaxed); tries++) {
+        if (target_.zone.head().epoch.load(std::memory_order_acquire) != epoch_) {
+            report_.outcome = Outcome::none;  // another configuration has taken over
+            return;
+        }
+        switch (publish_image(target_, compiled.bytes, me_, now_, report_.without_counters)) {
+            case Publish::done:
+                report_.outcome = Outcome::published;
+                report_.generation = target_.zone.generation();
+                target_.zone.set_error({});
+                return;
+            case Publish::too_large:
+                report_.outcome = Outcome::refused;
+                report_.text =
+                    "the compiled catalog has " + std::to_string(compiled.bytes.size()) +
+                    " bytes, the zone holds " + std::to_string(target_.zone.head().half_size) +
+                    ": give ads_zone at least " +
+                    std::to_string(Zone::needed(compiled.bytes.size()) / 1024 + 256) + "k";
+                target_.zone.set_error(report_.text);
+                return;
+            case Publish::waits:
+            case Publish::busy:
+                break;
+        }
+        const timespec pause{0, 25'000'000};
+        nanosleep(&pause, nullptr);
+    }
+}
+
+}  // namespace ads

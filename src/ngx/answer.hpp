@@ -1,0 +1,60 @@
+// Answers: what a handler wants said, and the request's context that keeps it
+// until the event is on disk.
+#pragma once
+
+#include <string_view>
+
+#include "core/query.hpp"
+#include "core/types.hpp"
+#include "ngx/nginx.hpp"
+
+namespace ads::ngx {
+
+struct Answer {
+    ngx_uint_t status = NGX_HTTP_OK;
+    std::string_view type;  // empty: no body
+    std::string_view body;  // lives as long as the request
+};
+
+// What was served to a placement, for the variables.
+struct Served {
+    Id campaign = 0;
+    Id ad_group = 0;
+    Id creative = 0;
+};
+
+struct RequestCtx {
+    ngx_http_request_t* request = nullptr;
+    ngx_queue_t queue{};  // of the requests that wait for the write
+    bool queued = false;
+    Answer answer;
+    ngx_event_t timer{};  // of a pixel that waits for another worker
+    uint32_t tries = 0;
+    // for the variables
+    const Served* served = nullptr;
+    size_t served_count = 0;
+    std::string_view decision;
+    std::string_view invalid;
+    int64_t nanoseconds = 0;
+};
+
+// The request's context, made on first use; nullptr without memory.
+RequestCtx* context(ngx_http_request_t* r) noexcept;
+
+// Sends the answer now. The result is for ngx_http_finalize_request().
+ngx_int_t send(ngx_http_request_t* r, const Answer& answer) noexcept;
+
+// 400 and the like: {"error":{"code":…,"message":…}}
+ngx_int_t send_error(ngx_http_request_t* r, ngx_uint_t status, const InputError& error) noexcept;
+
+// 405, naming what is allowed.
+ngx_int_t not_allowed(ngx_http_request_t* r, std::string_view methods) noexcept;
+
+inline bool no_store(ngx_http_request_t* r) noexcept {
+    return push_header(r, "Cache-Control", str("no-store"));
+}
+
+// Reads the query into `query`, whose views last as long as the request.
+InputError query_of(ngx_http_request_t* r, Query& query) noexcept;
+
+}  // namespace ads::ngx

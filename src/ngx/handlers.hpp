@@ -1,0 +1,17 @@
+// The content handlers, one file each.
+#pragma once
+
+#include "ngx/nginx.hpp"
+
+namespace ads::ngx {
+
+ngx_int_t serve_handler(ngx_http_request_t* r);
+ngx_int_t track_handler(ngx_http_request_t* r);
+ngx_int_t status_handler(ngx_http_request_t* r);
+#if ADS_TEST_CLOCK
+ngx_int_t clock_handler(ngx_http_request_t* r);
+#endif
+
+ngx_int_t add_variables(ngx_conf_t* cf);
+
+}  // namespace ads::ngx

@@ -1,0 +1,129 @@
+// What happens when a configuration takes effect, and when a worker starts
+// and ends. Nothing here may fail once nginx is serving: what can fail was
+// done while the configuration was read.
+#include <malloc.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "io/process.hpp"
+#include "ngx/worker.hpp"
+
+namespace ads::ngx {
+
+namespace {
+
+MainConf* conf_of(ngx_cycle_t* cycle) noexcept {
+    auto* conf =
+        static_cast<MainConf*>(ngx_http_cycle_get_module_main_conf(cycle, ngx_http_ads_module));
+    return conf == nullptr || conf->zone == nullptr ? nullptr : conf;
+}
+
+// Workers write here: the folder is theirs.
+void make_folder(ngx_cycle_t* cycle, const std::string& path) noexcept {
+    const auto* core =
+        reinterpret_cast<ngx_core_conf_t*>(ngx_get_conf(cycle->conf_ctx, ngx_core_module));
+    if (mkdir(path.c_str(), 0750) == 0) {
+        if (geteuid() == 0 && core->user != static_cast<ngx_uid_t>(NGX_CONF_UNSET_UINT) &&
+            chown(path.c_str(), core->user, static_cast<gid_t>(-1)) != 0) {
+            ngx_log_error(NGX_LOG_WARN, cycle->log, errno, "ads: chown \"%s\" failed",
+                          path.c_str());
+        }
+    } else if (errno != EEXIST) {
+        ngx_log_error(NGX_LOG_ERR, cycle->log, errno, "ads: cannot make the spool folder \"%s\"",
+                      path.c_str());
+    }
+}
+
+// Counters in the zone, where no state file is configured.
+State zone_state(Zone zone) noexcept {
+    const auto memory = zone.state();
+    const uint64_t entries = State::dedupe_entries_in(memory.size() / 2);
+    const size_t fixed = State::size(entries, 0);
+    if (memory.size() <= fixed) {
+        return {};
+    }
+    if (State::check(memory, memory.size()) != nullptr) {
+        const auto slots = static_cast<uint32_t>((memory.size() - fixed) / sizeof(GroupSlot));
+        State::format(memory, entries, slots, static_cast<uint32_t>(this_process()) | 1u << 31);
+    }
+    return State::attach(memory.data());
+}
+
+void publish_first(ngx_cycle_t* cycle, MainConf& conf) noexcept {
+    auto& setup = *conf.setup;
+    uint32_t without = 0;
+    const Seconds now = ngx_time();
+    const Publish result =
+        setup.target.zone.head().image_hash.load() == setup.compiled.image().head().hash
+            ? Publish::done
+            : publish_image(setup.target, setup.compiled.bytes, this_process(), now, without);
+    if (result == Publish::done) {
+        setup.target.zone.set_error({});
+    } else {
+        ngx_log_error(NGX_LOG_NOTICE, cycle->log, 0,
+                      "ads: catalog \"%V\" will be published when all workers have read the one "
+                      "before",
+                      &conf.catalog_path);
+    }
+    if (without > 0) {
+        ngx_log_error(NGX_LOG_ERR, cycle->log, 0, "ads: %uD ad groups have no counters: %s",
+                      without,
+                      setup.has_file ? "the state file cannot grow"
+                                     : "the zone has no room for them; set ads_state");
+    }
+    setup.compiled = {};
+    malloc_trim(0);
+}
+
+void start_worker(ngx_cycle_t* cycle, MainConf& conf) noexcept {
+    worker = new Worker(conf);
+    if (!worker->start(cycle->log)) {
+        delete worker;
+        worker = nullptr;
+    }
+}
+
+}  // namespace
+
+ngx_int_t init_module(ngx_cycle_t* cycle) {
+    if (ngx_test_config) {
+        return NGX_OK;
+    }
+    // Without a master the same process goes on: its worker belongs to the old cycle.
+    const bool restart = worker != nullptr;
+    delete worker;
+    worker = nullptr;
+    MainConf* conf = conf_of(cycle);
+    if (conf == nullptr) {
+        return NGX_OK;
+    }
+    auto& setup = *conf->setup;
+    setup.target.zone = Zone::attach(static_cast<std::byte*>(conf->zone->data));
+    setup.target.file = setup.has_file ? &setup.file : nullptr;
+    setup.target.state = setup.has_file ? setup.file.state() : zone_state(setup.target.zone);
+    setup.epoch = setup.target.zone.head().epoch.fetch_add(1) + 1;
+    make_folder(cycle, setup.spool_folder);
+    publish_first(cycle, *conf);
+    if (restart) {
+        start_worker(cycle, *conf);
+    }
+    return NGX_OK;
+}
+
+ngx_int_t init_process(ngx_cycle_t* cycle) {
+    MainConf* conf = conf_of(cycle);
+    if (conf != nullptr &&
+        (ngx_process == NGX_PROCESS_WORKER || ngx_process == NGX_PROCESS_SINGLE)) {
+        start_worker(cycle, *conf);
+    }
+    return NGX_OK;
+}
+
+void exit_process(ngx_cycle_t*) {
+    delete worker;
+    worker = nullptr;
+}
+
+}  // namespace ads::ngx

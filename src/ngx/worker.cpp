@@ -1,0 +1,363 @@
+#include "ngx/worker.hpp"
+
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <unordered_map>
+
+#include "io/process.hpp"
+
+namespace ads::ngx {
+
+Worker* worker = nullptr;
+
+namespace {
+
+constexpr ngx_msec_t kTick = 200;
+constexpr Millis kEditCheck = 400;
+constexpr Millis kAdoptCheck = 1000;
+constexpr uint32_t kLeaseSeconds = 3;
+constexpr uint32_t kFlushAt = kMaxPending - 2;  // claims of one turn
+
+std::array<uint64_t, 4> seed() noexcept {
+    std::array<uint64_t, 4> words{};
+    if (getrandom(words.data(), sizeof words, 0) != static_cast<ssize_t>(sizeof words)) {
+        words = {static_cast<uint64_t>(ngx_pid), static_cast<uint64_t>(ngx_time()),
+                 reinterpret_cast<uintptr_t>(&words), ngx_current_msec};
+    }
+    return words;
+}
+
+// The lines of a text, one log entry each.
+void log_lines(ngx_log_t* log, ngx_uint_t level, const ngx_str_t& path, std::string_view text) {
+    while (!text.empty()) {
+        const size_t end = std::min(text.find('\n'), text.size());
+        ngx_str_t line = str(text.substr(0, end));
+        ngx_log_error(level, log, 0, "ads: catalog \"%V\" refused: %V", &path, &line);
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+}
+
+}  // namespace
+
+Worker::Worker(MainConf& conf) : conf_(conf), setup_(*conf.setup), rng_(seed()) {
+    ngx_queue_init(&held_);
+    ngx_queue_init(&ready_);
+}
+
+bool Worker::start(ngx_log_t* log) {
+    log_ = log;
+    me_ = this_process();
+    state_ = setup_.target.state;
+    place_ = state_.enter(me_);
+    pin_ = zone().enter(me_, process_alive);
+    if (place_ == State::kNoSlot || pin_ == kNone) {
+        ngx_log_error(NGX_LOG_CRIT, log_, 0, "ads: more than %ui workers share zone \"%V\"",
+                      ngx_uint_t{kMaxWorkers}, &conf_.zone->shm.name);
+        return false;
+    }
+    spool_.configure(setup_.spool_folder, conf_.segment, me_, node());
+    completions_.reserve(kMaxPending);
+    editor_ =
+        std::make_unique<CatalogEditor>(setup_.catalog_path, setup_.target, me_, setup_.epoch);
+    dummy_.fd = static_cast<ngx_socket_t>(-1);
+    dummy_.log = log_;
+    for (auto* event : {&flush_event_, &tick_event_}) {
+        event->data = &dummy_;
+        event->log = log_;
+    }
+    flush_event_.handler = on_flush;
+    tick_event_.handler = on_tick;
+    tick_event_.cancelable = 1;
+    ngx_add_timer(&tick_event_, kTick);
+    return true;
+}
+
+Worker::~Worker() {
+    if (editor_ != nullptr) {
+        editor_->stop();
+    }
+    if (tick_event_.timer_set) {
+        ngx_del_timer(&tick_event_);
+    }
+    if (flush_event_.posted) {
+        ngx_delete_posted_event(&flush_event_);
+    }
+    if (place_ != kNone && pin_ != kNone) {
+        const Flushed last = spool_.flush(now());
+        for (size_t i = 0; i < completions_.size(); i++) {
+            complete(completions_[i], i < last.written);
+        }
+        state_.dedupe().clear_pending(place_);
+    }
+    spool_.close();
+    zone().give_up_lease(me_);
+    if (place_ != kNone) {
+        state_.leave(place_);
+    }
+    if (pin_ != kNone) {
+        zone().leave(pin_);
+    }
+}
+
+Millis Worker::now() const noexcept {
+    const ngx_time_t* time = ngx_timeofday();
+    Millis now = static_cast<Millis>(time->sec) * 1000 + static_cast<Millis>(time->msec);
+#if ADS_TEST_CLOCK
+    now += setup_.target.zone.head().clock_offset.load(std::memory_order_relaxed);
+#endif
+    return now;
+}
+
+bool Worker::refresh() noexcept {
+    if (pin_ == kNone || place_ == kNone) {
+        return false;
+    }
+    if (zone().generation() != generation_) {
+        const Image image = zone().pin(pin_, generation_);
+        view_.bind(image);
+    }
+    if (generation_ == 0) {
+        return false;
+    }
+    view_.advance(now() / 1000);
+    return true;
+}
+
+Claim Worker::claim(const Token& token, uint32_t& entry) noexcept {
+    make_room();
+    const Millis life_ends = token.issued + lives().of(token.type) + 1000;
+    return state_.dedupe().claim(dedupe_key(token.serve, token.type),
+                                 static_cast<uint32_t>(now() / 1000),
+                                 static_cast<uint32_t>(life_ends / 1000) + 1, place_, entry);
+}
+
+// A turn with very many events is written in parts: claims and buffer are
+// bounded. Never between a claim and its record.
+void Worker::make_room() noexcept {
+    if (completions_.size() >= kFlushAt || !spool_.has_room()) {
+        flush();
+    }
+}
+
+void Worker::record(const Event& event, const Completion& completion) noexcept {
+    if (spool_.append(event)) {
+        completions_.push_back(completion);
+    } else {
+        complete(completion, false);
+    }
+}
+
+Completion Worker::completion_of(const Event& event, uint32_t entry) const noexcept {
+    Completion completion{.type = event.type, .counts = true, .entry = entry};
+    const uint32_t group = image().find_group(event.ad_group);
+    if (group != kNone) {
+        // A pixel belongs to its serve's local day, the rest to the day it arrives.
+        const bool pixel = event.type == EventType::impression || event.type == EventType::viewable;
+        const auto& campaign = image().campaign_of(image().groups()[group]);
+        completion.slot = image().slot_of(group);
+        completion.day = image().day_of(campaign, (pixel ? event.issued : event.time) / 1000);
+        completion.spend = event.invalid == Invalid::none ? event.price : 0;
+    }
+    return completion;
+}
+
+void Worker::post_flush() noexcept {
+    if (!flush_event_.posted) {
+        ngx_post_event(&flush_event_, &ngx_posted_events);
+    }
+}
+
+ngx_int_t Worker::hold(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
+    r->main->count++;
+    ngx_queue_insert_tail(&held_, &ctx->queue);
+    ctx->queued = true;
+    post_flush();
+    return NGX_DONE;
+}
+
+void Worker::on_flush(ngx_event_t*) {
+    if (worker != nullptr) {
+        worker->flush();
+        worker->answer_held();
+    }
+}
+
+void Worker::complete(const Completion& c, bool written) noexcept {
+    if (!written) {
+        state_.add(Total::dropped);
+        if (c.entry != kNone) {
+            state_.dedupe().release(c.entry, place_);
+        }
+        return;
+    }
+    state_.add(Total::written);
+    if (c.counts && c.slot != kNone) {
+        GroupSlot& slot = state_.slot(c.slot);
+        slot.at(counter_of(c.type)).count(c.day, 1);
+        if (c.spend > 0) {
+            slot.at(Counter::spend).count(c.day, static_cast<uint64_t>(c.spend));
+        }
+    }
+    if (c.entry != kNone) {
+        state_.dedupe().settle(c.entry, place_);
+    }
+}
+
+void Worker::flush() noexcept {
+    if (completions_.empty()) {
+        return;
+    }
+    const Flushed flushed = spool_.flush(now());
+    for (size_t i = 0; i < completions_.size(); i++) {
+        complete(completions_[i], i < flushed.written);
+    }
+    completions_.clear();
+    state_.dedupe().clear_pending(place_);
+    if (flushed.dropped > 0) {
+        log_drops(flushed);
+    }
+}
+
+// Answering may destroy other held requests (streams of one connection): each
+// leaves the queue by its pool's cleanup, so only the head is ever looked at.
+void Worker::answer_held() noexcept {
+    while (!ngx_queue_empty(&held_)) {
+        ngx_queue_t* head = ngx_queue_head(&held_);
+        ngx_queue_remove(head);
+        ngx_queue_insert_tail(&ready_, head);
+    }
+    while (!ngx_queue_empty(&ready_)) {
+        ngx_queue_t* head = ngx_queue_head(&ready_);
+        auto* ctx = ngx_queue_data(head, RequestCtx, queue);
+        ngx_queue_remove(head);
+        ctx->queued = false;
+        ngx_http_request_t* r = ctx->request;
+        ngx_connection_t* c = r->connection;
+        ngx_http_finalize_request(r, send(r, ctx->answer));
+        ngx_http_run_posted_requests(c);
+    }
+}
+
+void Worker::log_drops(const Flushed& flushed) noexcept {
+    const Seconds second = ngx_time();
+    if (second != last_drop_log_) {
+        last_drop_log_ = second;
+        ngx_str_t folder = str(setup_.spool_folder);
+        ngx_log_error(NGX_LOG_ERR, log_, flushed.error,
+                      "ads: spool \"%V\" cannot be written, %uL events dropped so far", &folder,
+                      state_.total(Total::dropped));
+    }
+}
+
+void Worker::on_tick(ngx_event_t* event) {
+    if (worker != nullptr) {
+        worker->tick();
+        // Also while exiting: a reader that stops following would hold up
+        // publication. The timer is cancelable, it keeps nobody alive.
+        ngx_add_timer(event, kTick);
+    }
+}
+
+void Worker::tick() noexcept {
+    const bool ready = refresh();
+    if (ngx_exiting || ngx_terminate || ngx_quit) {
+        zone().give_up_lease(me_);
+        return;
+    }
+    if (zone().head().epoch.load(std::memory_order_acquire) != setup_.epoch ||
+        !zone().lease(me_, static_cast<uint32_t>(ngx_time()), kLeaseSeconds, process_alive)) {
+        return;
+    }
+    const Millis mono = static_cast<Millis>(ngx_current_msec);
+    if (mono - last_edit_check_ >= kEditCheck) {
+        last_edit_check_ = mono;
+        edit_catalog();
+    }
+    if (ready && (mono - last_adoption_ >= kAdoptCheck || last_adoption_ == 0)) {
+        last_adoption_ = mono;
+        adopt_dead();
+    }
+}
+
+void Worker::edit_catalog() noexcept {
+    const auto report = editor_->poll(now() / 1000);
+    ngx_str_t path = str(setup_.catalog_path);
+    switch (report.outcome) {
+        case CatalogEditor::Outcome::none:
+        case CatalogEditor::Outcome::unchanged:
+            return;
+        case CatalogEditor::Outcome::published:
+            waits_logged_ = 0;
+            ngx_log_error(NGX_LOG_NOTICE, log_, 0, "ads: catalog \"%V\" published, generation %uL",
+                          &path, report.generation);
+            break;
+        case CatalogEditor::Outcome::waits: {
+            const Who who = zone().head().waits_for.load(std::memory_order_relaxed);
+            if (waits_logged_ != who) {
+                waits_logged_ = who;
+                ngx_log_error(NGX_LOG_WARN, log_, 0,
+                              "ads: catalog \"%V\" waits for process %uD, which still reads the "
+                              "one before",
+                              &path, pid_of(who));
+            }
+            break;
+        }
+        case CatalogEditor::Outcome::refused:
+            log_lines(log_, NGX_LOG_ERR, path, report.text);
+            break;
+    }
+    if (report.without_counters > 0) {
+        ngx_log_error(NGX_LOG_ERR, log_, 0, "ads: %uD ad groups have no counters: %s",
+                      report.without_counters,
+                      setup_.has_file ? "the state file cannot grow"
+                                      : "the zone has no room for them; set ads_state");
+    }
+}
+
+// Settles what a dead worker left: its events that are in the spool are
+// counted, its other claims freed, its segment closed.
+void Worker::adopt_dead() noexcept {
+    using Completions = std::unordered_map<uint64_t, Completion>;
+    struct Context {
+        const Worker& worker;
+        Completions found;
+    };
+    for (;;) {
+        Who dead = 0;
+        const uint32_t place = state_.adopt_dead(me_, process_alive, dead);
+        if (place == State::kNoSlot) {
+            break;
+        }
+        Context context{*this, {}};
+        const Adopted adopted =
+            adopt_segments(setup_.spool_folder, dead, &context, [](void* data, const Event& event) {
+                auto& to = *static_cast<Context*>(data);
+                to.found.emplace(dedupe_key(event.serve, event.type),
+                                 to.worker.completion_of(event, kNone));
+            });
+        uint64_t settled = 0;
+        state_.dedupe().resolve(place, [&](uint64_t key) {
+            const auto written = context.found.find(key);
+            if (written == context.found.end()) {
+                return false;
+            }
+            settled++;
+            complete(written->second, true);
+            return true;
+        });
+        state_.leave(place);
+        ngx_log_error(NGX_LOG_NOTICE, log_, 0,
+                      "ads: worker %uD is gone: %uD segments closed, %uL bytes cut, %uL events "
+                      "settled",
+                      pid_of(dead), adopted.segments, adopted.cut, settled);
+    }
+    if (!orphans_checked_) {
+        // Segments whose worker has no place any more: the state is younger than they are.
+        orphans_checked_ = true;
+        adopt_segments(setup_.spool_folder, 0, nullptr, [](void*, const Event&) {});
+    }
+}
+
+}  // namespace ads::ngx

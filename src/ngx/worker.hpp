@@ -1,0 +1,116 @@
+// What a worker process has: its view of the catalog, its place in the state,
+// its spool, and the timers that keep them.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "core/event.hpp"
+#include "core/rng.hpp"
+#include "core/view.hpp"
+#include "io/publish.hpp"
+#include "io/spool.hpp"
+#include "ngx/answer.hpp"
+#include "ngx/conf.hpp"
+
+namespace ads::ngx {
+
+// What to do when an event has been written: count it and settle its claim.
+struct Completion {
+    EventType type = EventType::serve;
+    bool counts = false;  // serves were counted when they were taken
+    uint32_t slot = kNone;
+    uint32_t entry = kNone;  // of the dedupe table
+    Day day = 0;
+    MicroCents spend = 0;
+};
+
+class Worker {
+public:
+    explicit Worker(MainConf& conf);
+    ~Worker();
+    Worker(const Worker&) = delete;
+
+    // False if there is no place for this worker; it serves nothing then.
+    bool start(ngx_log_t* log);
+
+    Millis now() const noexcept;
+
+    // The catalog as of now; false before the first one is published. What an
+    // earlier call gave is no longer valid.
+    bool refresh() noexcept;
+    View& view() noexcept { return view_; }
+    const Image& image() const noexcept { return view_.image(); }
+
+    State& state() noexcept { return state_; }
+    Zone& zone() noexcept { return setup_.target.zone; }
+    Rng& rng() noexcept { return rng_; }
+    const KeyRing& ring() const noexcept { return setup_.ring; }
+    const TokenLives& lives() const noexcept { return conf_.lives; }
+    const std::string& spool_folder() const noexcept { return setup_.spool_folder; }
+    uint32_t node() const noexcept { return state_.head().node; }
+
+    Claim claim(const Token& token, uint32_t& entry) noexcept;
+
+    // What to do once the event is written.
+    Completion completion_of(const Event& event, uint32_t entry) const noexcept;
+
+    // Call before the first record of a request; claim() does.
+    void make_room() noexcept;
+
+    // Puts the event into this turn's write.
+    void record(const Event& event, const Completion& completion) noexcept;
+
+    // Holds the request until the write, and answers then. The handler returns
+    // what this returns.
+    ngx_int_t hold(ngx_http_request_t* r, RequestCtx* ctx) noexcept;
+
+    // One write, then the answers.
+    void flush() noexcept;
+
+private:
+    static void on_flush(ngx_event_t* event);
+    static void on_tick(ngx_event_t* event);
+
+    void post_flush() noexcept;
+    void complete(const Completion& completion, bool written) noexcept;
+    void answer_held() noexcept;
+    void tick() noexcept;
+    void edit_catalog() noexcept;
+    void adopt_dead() noexcept;
+    void log_drops(const Flushed& flushed) noexcept;
+
+    MainConf& conf_;
+    Setup& setup_;
+    ngx_log_t* log_ = nullptr;
+    Who me_ = 0;
+    State state_;
+    uint32_t place_ = kNone;  // in the state
+    uint32_t pin_ = kNone;    // in the zone
+    uint64_t generation_ = 0;
+    View view_;
+    Rng rng_;
+    Spool spool_;
+    std::vector<Completion> completions_;  // of the turn's records
+    ngx_queue_t held_;
+    ngx_queue_t ready_;
+    ngx_event_t flush_event_{};
+    ngx_event_t tick_event_{};
+    ngx_connection_t dummy_{};  // nginx wants events to have one, for its log
+    std::unique_ptr<CatalogEditor> editor_;
+    Millis last_edit_check_ = 0;
+    Millis last_adoption_ = 0;
+    Seconds last_drop_log_ = 0;
+    uint64_t waits_logged_ = 0;
+    bool orphans_checked_ = false;
+};
+
+// This process's worker; nullptr where the module is off.
+extern Worker* worker;
+
+ngx_int_t init_module(ngx_cycle_t* cycle);
+ngx_int_t init_process(ngx_cycle_t* cycle);
+void exit_process(ngx_cycle_t* cycle);
+
+}  // namespace ads::ngx

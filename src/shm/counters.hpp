@@ -1,0 +1,90 @@
+// Counters of ad groups, in memory that outlives processes. Day and use are
+// one word, so that a rollover and the last unit are each decided once, by
+// whoever's exchange succeeds. Two words each, for even and odd local days: a
+// late pixel still finds yesterday.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include "core/types.hpp"
+
+namespace ads {
+
+static_assert(std::atomic<uint64_t>::is_always_lock_free);
+static_assert(std::atomic<uint32_t>::is_always_lock_free);
+
+// {day : 12, used : 52}
+class DayCount {
+public:
+    static constexpr uint64_t kMaxUsed = (uint64_t{1} << 52) - 1;
+
+    constexpr explicit DayCount(uint64_t word) noexcept : word_(word) {}
+    static constexpr uint64_t pack(Day day, uint64_t used) noexcept {
+        return static_cast<uint64_t>(day) << 52 | used;
+    }
+    constexpr Day day() const noexcept { return static_cast<Day>(word_ >> 52); }
+    constexpr uint64_t used() const noexcept { return word_ & kMaxUsed; }
+
+private:
+    uint64_t word_;
+};
+
+enum class Counter : uint8_t { serves, impressions, viewables, clicks, conversions, spend };
+inline constexpr size_t kCounters = 6;
+
+inline constexpr Counter counter_of(EventType type) noexcept {
+    static_assert(static_cast<int>(Counter::conversions) ==
+                  static_cast<int>(EventType::conversion));
+    return static_cast<Counter>(type);
+}
+
+// One counter of one group.
+struct DayCounter {
+    std::array<std::atomic<uint64_t>, 2> words;
+
+    // Adds n to `day` unless that would pass the limit, or the day is too long
+    // past to have a word. A stored day never goes back.
+    bool take(Day day, uint64_t n, uint64_t limit) noexcept {
+        auto& word = words[day & 1];
+        uint64_t seen = word.load(std::memory_order_relaxed);
+        for (;;) {
+            const DayCount now{seen};
+            if (now.day() > day) {
+                return false;
+            }
+            const uint64_t used = now.day() < day ? 0 : now.used();
+            if (n > limit || used > limit - n) {
+                return false;
+            }
+            if (word.compare_exchange_weak(seen, DayCount::pack(day, used + n),
+                                           std::memory_order_relaxed)) {
+                return true;
+            }
+        }
+    }
+
+    bool count(Day day, uint64_t n) noexcept { return take(day, n, DayCount::kMaxUsed); }
+
+    uint64_t read(Day day) const noexcept {
+        const DayCount now{words[day & 1].load(std::memory_order_relaxed)};
+        return now.day() == day ? now.used() : 0;
+    }
+};
+
+// The counters of one ad group. The slot belongs to the id, not to a catalog:
+// a group that is gone keeps it for some days, one that returns finds it.
+struct alignas(64) GroupSlot {
+    std::atomic<uint32_t> id;         // 0: free
+    std::atomic<uint32_t> last_seen;  // Unix seconds of the last catalog with it
+    std::array<DayCounter, kCounters> counters;
+
+    DayCounter& at(Counter c) noexcept { return counters[static_cast<size_t>(c)]; }
+    const DayCounter& at(Counter c) const noexcept { return counters[static_cast<size_t>(c)]; }
+};
+
+static_assert(sizeof(GroupSlot) == 128);
+
+}  // namespace ads

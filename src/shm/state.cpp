@@ -1,0 +1,164 @@
+#include "shm/state.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+#include <unordered_map>
+#include <vector>
+
+namespace ads {
+
+namespace {
+
+constexpr size_t kPage = 4096;
+constexpr Seconds kKeep = 3 * 86'400;  // two local days, wherever on Earth
+
+size_t pages(size_t bytes) noexcept {
+    return (bytes + kPage - 1) / kPage * kPage;
+}
+
+size_t workers_offset() noexcept {
+    return pages(sizeof(StateHead));
+}
+
+size_t dedupe_offset() noexcept {
+    return workers_offset() + pages(sizeof(WorkerSlot) * kMaxWorkers);
+}
+
+size_t slots_offset(uint64_t dedupe_entries) noexcept {
+    return dedupe_offset() + pages(sizeof(DedupeEntry) * dedupe_entries);
+}
+
+}  // namespace
+
+size_t State::size(uint64_t dedupe_entries, uint32_t slots) noexcept {
+    return slots_offset(dedupe_entries) + sizeof(GroupSlot) * size_t{slots};
+}
+
+uint64_t State::dedupe_entries_in(size_t bytes) noexcept {
+    return std::max<uint64_t>(kBucketEntries,
+                              std::bit_floor(uint64_t{bytes / sizeof(DedupeEntry)}));
+}
+
+void State::format(std::span<std::byte> memory, uint64_t dedupe_entries, uint32_t slots,
+                   uint32_t node) noexcept {
+    auto* head = ::new (memory.data()) StateHead{};
+    head->node = node;
+    head->workers = kMaxWorkers;
+    head->dedupe_offset = dedupe_offset();
+    head->dedupe_entries = dedupe_entries;
+    head->slots_offset = slots_offset(dedupe_entries);
+    head->slots.store(slots, std::memory_order_relaxed);
+    head->magic.store(kStateMagic, std::memory_order_release);
+}
+
+const char* State::check(std::span<const std::byte> memory, size_t size) noexcept {
+    if (size < sizeof(StateHead) || memory.size() < sizeof(StateHead)) {
+        return "it is too short";
+    }
+    const auto* head = reinterpret_cast<const StateHead*>(memory.data());
+    if (head->magic.load(std::memory_order_acquire) != kStateMagic) {
+        return "it was written by another version, or by another program";
+    }
+    const uint64_t entries = head->dedupe_entries;
+    if (head->workers != kMaxWorkers || head->dedupe_offset != dedupe_offset() ||
+        entries < kBucketEntries || !std::has_single_bit(entries) || entries > size ||
+        head->slots_offset != slots_offset(entries) || head->node == 0 ||
+        State::size(entries, head->slots.load(std::memory_order_relaxed)) > size) {
+        return "its head is damaged";
+    }
+    return nullptr;
+}
+
+State State::attach(std::byte* memory) noexcept {
+    State state;
+    state.head_ = reinterpret_cast<StateHead*>(memory);
+    state.workers_ = {reinterpret_cast<WorkerSlot*>(memory + workers_offset()), kMaxWorkers};
+    state.slots_ = reinterpret_cast<GroupSlot*>(memory + state.head_->slots_offset);
+    state.dedupe_ = Dedupe(
+        {reinterpret_cast<DedupeEntry*>(memory + dedupe_offset()), state.head_->dedupe_entries},
+        state.workers_, state.head_->dedupe);
+    return state;
+}
+
+uint32_t State::assign_slots(std::span<const Id> ids, std::span<uint32_t> out, Seconds now) {
+    const uint32_t count = slots();
+    std::unordered_map<Id, uint32_t> owned;
+    std::vector<uint32_t> free;
+    for (uint32_t i = count; i-- > 0;) {
+        const Id id = slots_[i].id.load(std::memory_order_relaxed);
+        if (id != 0) {
+            owned.emplace(id, i);
+        } else {
+            free.push_back(i);
+        }
+    }
+    const auto stamp = static_cast<uint32_t>(now);
+    std::vector<size_t> homeless;
+    for (size_t i = 0; i < ids.size(); i++) {
+        const auto found = owned.find(ids[i]);
+        out[i] = found == owned.end() ? kNoSlot : found->second;
+        if (out[i] == kNoSlot) {
+            homeless.push_back(i);
+        } else {
+            slots_[out[i]].last_seen.store(stamp, std::memory_order_relaxed);
+        }
+    }
+    if (homeless.size() > free.size()) {
+        for (const auto& [id, slot] : owned) {
+            if (slots_[slot].last_seen.load(std::memory_order_relaxed) + kKeep < now) {
+                slots_[slot].id.store(0, std::memory_order_relaxed);
+                free.insert(free.begin(), slot);
+            }
+        }
+    }
+    uint32_t without = 0;
+    for (const size_t i : homeless) {
+        if (free.empty()) {
+            without++;
+            continue;
+        }
+        GroupSlot& slot = slots_[free.back()];
+        for (auto& counter : slot.counters) {
+            for (auto& word : counter.words) {
+                word.store(0, std::memory_order_relaxed);
+            }
+        }
+        slot.last_seen.store(stamp, std::memory_order_relaxed);
+        slot.id.store(ids[i], std::memory_order_release);
+        out[i] = free.back();
+        free.pop_back();
+    }
+    return without;
+}
+
+uint32_t State::enter(Who who) noexcept {
+    for (uint32_t i = 0; i < workers_.size(); i++) {
+        Who nobody = 0;
+        if (workers_[i].who.compare_exchange_strong(nobody, who)) {
+            workers_[i].pending_count.store(0, std::memory_order_release);
+            return i;
+        }
+    }
+    return kNoSlot;
+}
+
+void State::leave(uint32_t worker) noexcept {
+    workers_[worker].who.store(0, std::memory_order_release);
+}
+
+uint32_t State::adopt_dead(Who me, Alive alive, Who& dead) noexcept {
+    for (uint32_t i = 0; i < workers_.size(); i++) {
+        Who who = workers_[i].who.load(std::memory_order_acquire);
+        if (who == 0 || who == me || alive(who)) {
+            continue;
+        }
+        dead = who;
+        if (workers_[i].who.compare_exchange_strong(who, me)) {
+            return i;
+        }
+    }
+    return kNoSlot;
+}
+
+}  // namespace ads

@@ -1,0 +1,98 @@
+// Everything that outlives a process, laid out in one block of memory: a
+// mapped file, or a part of the zone where there is none.
+//
+//   StateHead | WorkerSlot[kMaxWorkers] | DedupeEntry[…] | GroupSlot[…]
+//
+// The group slots come last: the file may grow while it is mapped.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/types.hpp"
+#include "shm/counters.hpp"
+#include "shm/dedupe.hpp"
+#include "shm/who.hpp"
+
+namespace ads {
+
+enum class Total : uint8_t { written, duplicate, invalid, dropped, expired, rejected };
+inline constexpr size_t kTotals = 6;
+
+struct alignas(64) TotalCounter {
+    std::atomic<uint64_t> value;
+};
+
+struct StateHead {
+    std::atomic<uint64_t> magic;  // written last
+    uint32_t node;                // names this machine's state in tokens, never 0
+    uint32_t workers;
+    uint64_t dedupe_offset;
+    uint64_t dedupe_entries;
+    uint64_t slots_offset;
+    std::atomic<uint32_t> slots;  // grows
+    DedupeStats dedupe;
+    std::array<TotalCounter, kTotals> totals;
+};
+
+inline constexpr uint64_t kStateMagic = 0x3130'6574'6174'7361;  // changes with the layout
+
+class State {
+public:
+    State() noexcept = default;
+
+    // Bytes for so many dedupe entries (rounded down to a power of two by
+    // dedupe_entries_in) and slots.
+    static size_t size(uint64_t dedupe_entries, uint32_t slots) noexcept;
+    static uint64_t dedupe_entries_in(size_t bytes) noexcept;
+
+    // Writes an empty state into zeroed memory.
+    static void format(std::span<std::byte> memory, uint64_t dedupe_entries, uint32_t slots,
+                       uint32_t node) noexcept;
+
+    // Why memory of `size` bytes is no state of ours; nullptr if it is.
+    static const char* check(std::span<const std::byte> memory, size_t size) noexcept;
+
+    // The memory must pass check().
+    static State attach(std::byte* memory) noexcept;
+
+    explicit operator bool() const noexcept { return head_ != nullptr; }
+    StateHead& head() const noexcept { return *head_; }
+    Dedupe& dedupe() noexcept { return dedupe_; }
+
+    void add(Total total, uint64_t n = 1) noexcept {
+        head_->totals[static_cast<size_t>(total)].value.fetch_add(n, std::memory_order_relaxed);
+    }
+    uint64_t total(Total total) const noexcept {
+        return head_->totals[static_cast<size_t>(total)].value.load(std::memory_order_relaxed);
+    }
+
+    GroupSlot& slot(uint32_t index) const noexcept { return slots_[index]; }
+    uint32_t slots() const noexcept { return head_->slots.load(std::memory_order_acquire); }
+
+    // Gives each id of `ids` its slot, in `out`: the one it has, else a free
+    // one, else one whose group has been gone for three days. Returns how many
+    // found none (they get kNoSlot). One caller at a time.
+    static constexpr uint32_t kNoSlot = 0xffff'ffff;
+    uint32_t assign_slots(std::span<const Id> ids, std::span<uint32_t> out, Seconds now);
+
+    // A worker's place; kNoSlot if all are taken. Places of the dead are not
+    // given out before they are resolved.
+    uint32_t enter(Who who) noexcept;
+    void leave(uint32_t worker) noexcept;
+
+    // The place of a worker that died, now held by `me` for settling; kNoSlot
+    // if there is none.
+    uint32_t adopt_dead(Who me, Alive alive, Who& dead) noexcept;
+
+private:
+    StateHead* head_ = nullptr;
+    GroupSlot* slots_ = nullptr;
+    std::span<WorkerSlot> workers_;
+    Dedupe dedupe_;
+};
+
+}  // namespace ads

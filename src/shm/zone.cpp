@@ -1,0 +1,189 @@
+#include "shm/zone.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace ads {
+
+namespace {
+
+constexpr size_t kPage = 4096;
+constexpr uint64_t kZoneMagic = 0x3130'656e'6f7a'7364;
+
+size_t whole_pages(size_t bytes) noexcept {
+    return bytes / kPage * kPage;
+}
+
+size_t head_size() noexcept {
+    return whole_pages(sizeof(ZoneHead) + kPage - 1);
+}
+
+// An eighth of the zone is for counters, the rest for the two halves.
+size_t state_share(size_t bytes) noexcept {
+    return whole_pages(bytes / 8);
+}
+
+}  // namespace
+
+size_t Zone::capacity(size_t bytes) noexcept {
+    const size_t fixed = head_size() + state_share(bytes);
+    return bytes <= fixed ? 0 : whole_pages((bytes - fixed) / 2);
+}
+
+size_t Zone::needed(size_t image) noexcept {
+    size_t bytes = kPage;
+    while (capacity(bytes) < image) {
+        bytes += std::max(kPage, whole_pages(bytes / 64));
+    }
+    return bytes;
+}
+
+void Zone::format(std::span<std::byte> memory) noexcept {
+    auto* head = ::new (memory.data()) ZoneHead{};
+    head->magic = kZoneMagic;
+    head->state_offset = head_size();
+    head->state_size = state_share(memory.size());
+    head->half_size = capacity(memory.size());
+    head->half_offset[0] = head->state_offset + head->state_size;
+    head->half_offset[1] = head->half_offset[0] + head->half_size;
+}
+
+Zone Zone::attach(std::byte* memory) noexcept {
+    Zone zone;
+    zone.base_ = memory;
+    zone.head_ = reinterpret_cast<ZoneHead*>(memory);
+    return zone;
+}
+
+size_t Zone::used() const noexcept {
+    const uint64_t current = generation();
+    size_t used = head_->half_offset[0];
+    if (current > 0) {
+        const auto* half =
+            reinterpret_cast<const ImageHead*>(base_ + head_->half_offset[current & 1]);
+        used += half->length;
+    }
+    return used;
+}
+
+uint32_t Zone::enter(Who who, Alive alive) noexcept {
+    for (uint32_t i = 0; i < kMaxPins; i++) {
+        Who holder = head_->pins[i].who.load();
+        if (holder != 0 && alive(holder)) {
+            continue;
+        }
+        // Generation 0 is never current once something is published: until the
+        // first pin, nobody writes over what this reader is about to read.
+        if (head_->pins[i].who.compare_exchange_strong(holder, who)) {
+            head_->pins[i].generation.store(0);
+            return i;
+        }
+    }
+    return kNone;
+}
+
+void Zone::leave(uint32_t pin) noexcept {
+    head_->pins[pin].generation.store(0);
+    head_->pins[pin].who.store(0);
+}
+
+Image Zone::pin(uint32_t pin, uint64_t& generation) noexcept {
+    uint64_t seen = head_->generation.load();
+    for (;;) {
+        head_->pins[pin].generation.store(seen);
+        const uint64_t now = head_->generation.load();
+        if (now == seen) {
+            break;
+        }
+        seen = now;
+    }
+    generation = seen;
+    return seen == 0 ? Image()
+                     : Image(reinterpret_cast<const char*>(base_) + head_->half_offset[seen & 1]);
+}
+
+bool Zone::lock(Who me, Alive alive) noexcept {
+    Who holder = head_->publisher.load();
+    if (holder != 0 && alive(holder)) {
+        return false;
+    }
+    return head_->publisher.compare_exchange_strong(holder, me);
+}
+
+bool Zone::all_current(Alive alive) noexcept {
+    const uint64_t current = generation();
+    for (const auto& pin : head_->pins) {
+        const Who who = pin.who.load();
+        if (who != 0 && pin.generation.load() != current && alive(who)) {
+            head_->waits_for.store(who, std::memory_order_relaxed);
+            return false;
+        }
+    }
+    head_->waits_for.store(0, std::memory_order_relaxed);
+    return true;
+}
+
+char* Zone::fill(std::span<const char> image) noexcept {
+    const uint64_t next = generation() + 1;
+    char* half = reinterpret_cast<char*>(base_) + head_->half_offset[next & 1];
+    std::memcpy(half, image.data(), image.size());
+    return half;
+}
+
+void Zone::flip(int64_t now) noexcept {
+    const uint64_t next = generation() + 1;
+    const auto* half = reinterpret_cast<const ImageHead*>(base_ + head_->half_offset[next & 1]);
+    head_->published_at.store(now, std::memory_order_relaxed);
+    head_->image_hash.store(half->hash, std::memory_order_relaxed);
+    head_->generation.store(next);
+}
+
+bool Zone::lease(Who me, uint32_t now, uint32_t seconds, Alive alive) noexcept {
+    uint64_t word = head_->lease.load();
+    const auto holder = static_cast<uint32_t>(word >> 32);
+    const auto expires = static_cast<uint32_t>(word);
+    // The lease names only the pid: its short life bounds a mistaken identity.
+    if (holder != 0 && holder != pid_of(me) && expires > now && alive(holder)) {
+        return false;
+    }
+    return head_->lease.compare_exchange_strong(word, uint64_t{pid_of(me)} << 32 | (now + seconds));
+}
+
+void Zone::give_up_lease(Who me) noexcept {
+    uint64_t word = head_->lease.load();
+    if (word >> 32 == pid_of(me)) {
+        head_->lease.compare_exchange_strong(word, 0);
+    }
+}
+
+void Zone::set_error(std::string_view text) noexcept {
+    auto& shared = head_->error;
+    const size_t size = std::min(text.size(), shared.bytes.size());
+    const uint32_t version = shared.version.load(std::memory_order_relaxed) | 1;
+    shared.version.store(version, std::memory_order_seq_cst);
+    for (size_t i = 0; i < size; i++) {
+        shared.bytes[i].store(text[i], std::memory_order_relaxed);
+    }
+    shared.size.store(static_cast<uint32_t>(size), std::memory_order_relaxed);
+    shared.version.store(version + 1, std::memory_order_seq_cst);
+}
+
+size_t Zone::error(std::span<char> to) const noexcept {
+    const auto& shared = head_->error;
+    for (int tries = 0; tries < 1000; tries++) {
+        const uint32_t before = shared.version.load(std::memory_order_seq_cst);
+        const size_t size =
+            std::min<size_t>(shared.size.load(std::memory_order_relaxed), to.size());
+        for (size_t i = 0; i < size; i++) {
+            to[i] = shared.bytes[i].load(std::memory_order_relaxed);
+        }
+        std::atomic_thread_fence(std::memory_order_acquire);
+        if ((before & 1) == 0 && shared.version.load(std::memory_order_seq_cst) == before) {
+            return size;
+        }
+    }
+    return 0;
+}
+
+}  // namespace ads

@@ -1,0 +1,129 @@
+// The zone: two halves for the compiled catalog, and who reads which. The
+// writer fills the idle half and then flips the generation. A worker pins the
+// generation it reads; the idle half is written only once every living worker
+// has pinned the current one.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "core/image.hpp"
+#include "shm/who.hpp"
+
+namespace ads {
+
+inline constexpr uint32_t kMaxPins = 512;
+
+struct Pin {
+    std::atomic<Who> who;
+    std::atomic<uint64_t> generation;
+};
+
+// A short text that one process writes and others read.
+struct SharedText {
+    std::atomic<uint32_t> version;  // odd while it is written
+    std::atomic<uint32_t> size;
+    std::array<std::atomic<char>, 1024> bytes;
+};
+
+struct ZoneHead {
+    uint64_t magic;
+    std::atomic<uint64_t> generation;  // 0: nothing published; the half is generation & 1
+    std::atomic<int64_t> published_at;
+    std::atomic<uint64_t> image_hash;  // of what is published
+    std::atomic<uint64_t> epoch;       // of the configuration that may publish
+    std::atomic<Who> publisher;
+    std::atomic<uint64_t> lease;        // {pid : 32, expires : 32} of the one live editor
+    std::atomic<uint64_t> waits_for;    // whom publication waits for
+    std::atomic<int64_t> clock_offset;  // of the test clock, ms
+    uint64_t half_size;
+    uint64_t half_offset[2];
+    uint64_t state_offset;
+    uint64_t state_size;
+    SharedText error;  // of the last catalog that was refused
+    std::array<Pin, kMaxPins> pins;
+};
+
+enum class Publish : uint8_t { done, waits, busy, too_large };
+
+class Zone {
+public:
+    Zone() noexcept = default;
+
+    // How large an image the zone of so many bytes holds; 0: the zone is too small.
+    static size_t capacity(size_t bytes) noexcept;
+
+    // The size of a zone that holds an image of so many bytes.
+    static size_t needed(size_t image) noexcept;
+
+    // Writes an empty zone into `memory`.
+    static void format(std::span<std::byte> memory) noexcept;
+    static Zone attach(std::byte* memory) noexcept;
+
+    explicit operator bool() const noexcept { return head_ != nullptr; }
+    ZoneHead& head() const noexcept { return *head_; }
+
+    // Counters for the case that no state file is configured.
+    std::span<std::byte> state() const noexcept {
+        return {base_ + head_->state_offset, head_->state_size};
+    }
+
+    uint64_t generation() const noexcept {
+        return head_->generation.load(std::memory_order_acquire);
+    }
+    size_t used() const noexcept;
+
+    // A reader's pin; kNone if there are too many. leave() gives it back.
+    uint32_t enter(Who who, Alive alive) noexcept;
+    void leave(uint32_t pin) noexcept;
+
+    // Pins the current generation and returns its image (none before the first
+    // publication). What an earlier call returned is no longer safe to read.
+    Image pin(uint32_t pin, uint64_t& generation) noexcept;
+
+    // Copies the image into the idle half, lets `finish` complete the copy,
+    // and flips. Never waits: Publish::waits says that a reader is behind,
+    // Publish::busy that another process is publishing.
+    template <class Finish>
+    Publish publish(std::span<const char> image, Who me, int64_t now, Alive alive,
+                    Finish finish) noexcept {
+        if (image.size() > head_->half_size) {
+            return Publish::too_large;
+        }
+        if (!lock(me, alive)) {
+            return Publish::busy;
+        }
+        Publish result = Publish::waits;
+        if (all_current(alive)) {
+            char* half = fill(image);
+            finish(half);
+            flip(now);
+            result = Publish::done;
+        }
+        head_->publisher.store(0, std::memory_order_release);
+        return result;
+    }
+
+    // The right to edit live, held by one worker of all. Renewing is the same call.
+    bool lease(Who me, uint32_t now, uint32_t seconds, Alive alive) noexcept;
+    void give_up_lease(Who me) noexcept;
+
+    void set_error(std::string_view text) noexcept;
+    // The text in `to`, its length returned; 0: none.
+    size_t error(std::span<char> to) const noexcept;
+
+private:
+    bool lock(Who me, Alive alive) noexcept;
+    bool all_current(Alive alive) noexcept;
+    char* fill(std::span<const char> image) noexcept;
+    void flip(int64_t now) noexcept;
+
+    ZoneHead* head_ = nullptr;
+    std::byte* base_ = nullptr;
+};
+
+}  // namespace ads
