@@ -1,0 +1,19 @@
+// The commands. Each has a file of its own with a function that adds it to
+// the command line; a chosen command is left in `chosen` and run once the
+// whole command line is known to be right.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "output.hpp"
+
+namespace ads::cli {
+
+using Command = std::function<Exit()>;
+
+void add_validate(CLI::App& app, Command& chosen);
+void add_spool(CLI::App& app, Command& chosen);
+void add_key(CLI::App& app, Command& chosen);
+
+}  // namespace ads::cli

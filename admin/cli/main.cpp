@@ -1,0 +1,101 @@
+// nginx-ads: the command beside the module.
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <optional>
+
+#include "commands.hpp"
+#include "usage.hpp"
+#include "version.hpp"
+
+namespace ads::cli {
+
+namespace {
+
+constexpr const char* kFooter =
+    "Exit codes:\n"
+    "  0  all is well\n"
+    "  1  the input is wrong: an invalid catalog, a damaged spool, a bad key ring\n"
+    "  2  the command line is wrong\n"
+    "  3  something could not be read or written\n"
+    "\n"
+    "Example:\n"
+    "  nginx-ads validate /etc/nginx-ads/catalog.json\n"
+    "\n"
+    "Colours appear only on a terminal, and never with NO_COLOR set.";
+
+// The heading over the lists of commands.
+void call_commands(CLI::App& app) {
+    for (auto* sub : app.get_subcommands([](CLI::App*) { return true; })) {
+        sub->group("Commands");
+        call_commands(*sub);
+    }
+}
+
+void describe(CLI::App& app, Command& chosen) {
+    app.name("nginx-ads");
+    app.set_version_flag("-V,--version", "nginx-ads " ADS_VERSION, "Print the version and exit");
+    app.set_help_flag("-h,--help", "Print this help and exit");
+    app.get_formatter()->label("SUBCOMMAND", "COMMAND");
+    app.get_formatter()->label("Positionals", "Arguments");
+    app.get_formatter()->label("REQUIRED", "");
+    app.get_formatter()->column_width(28);
+    app.footer(kFooter);
+    app.require_subcommand(1);
+    add_validate(app, chosen);
+    add_spool(app, chosen);
+    add_key(app, chosen);
+    call_commands(app);
+}
+
+// The exit code, unless the command line leaves a command to run.
+std::optional<Exit> read_command_line(CLI::App& app, int argc, char** argv) {
+    try {
+        app.parse(argc, argv);
+        return std::nullopt;
+    } catch (const CLI::CallForVersion& e) {
+        out().put(fmt::format("{}\n", e.what()));
+    } catch (const CLI::Success&) {
+        out().put(app.help());
+    } catch (const CLI::ParseError& e) {
+        return usage_error(app, e, std::vector<std::string>(argv + 1, argv + argc));
+    }
+    return Exit::ok;
+}
+
+Exit run(int argc, char** argv) {
+    Command chosen;
+    CLI::App app("What goes with the nginx-ads module: catalogs, the spool, keys.");
+    describe(app, chosen);
+    Exit exit = Exit::ok;
+    try {
+        const auto ended = read_command_line(app, argc, argv);
+        exit = ended ? *ended : chosen();
+        out().flush();
+    } catch (const ReaderGone&) {
+        return exit;
+    } catch (const Failure& e) {
+        complain(e.what());
+        return e.exit();
+    }
+    return exit;
+}
+
+}  // namespace
+
+}  // namespace ads::cli
+
+int main(int argc, char** argv) {
+    using namespace ads::cli;
+    std::signal(SIGPIPE, SIG_IGN);  // write() tells of it, and the exit code stays ours
+    try {
+        return static_cast<int>(run(argc, argv));
+    } catch (const ReaderGone&) {
+        return static_cast<int>(Exit::failed);  // while complaining
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "nginx-ads: %s\n", e.what());
+        return static_cast<int>(Exit::failed);
+    }
+}

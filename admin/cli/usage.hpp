@@ -1,0 +1,20 @@
+// What is said when the command line is wrong.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "output.hpp"
+
+namespace ads::cli {
+
+// The one of `known` that is most like the word; empty if none is.
+std::string nearest(std::string_view word, const std::vector<std::string>& known);
+
+// Explains the error on standard error.
+Exit usage_error(CLI::App& app, const CLI::ParseError& error,
+                 const std::vector<std::string>& arguments);
+
+}  // namespace ads::cli

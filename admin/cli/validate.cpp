@@ -1,0 +1,235 @@
+// nginx-ads validate: what nginx -t would say of a catalog, and more of it.
+#include <fmt/format.h>
+#include <jansson.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <memory>
+
+#include "commands.hpp"
+#include "core/catalog/compile.hpp"
+#include "core/catalog/formats.hpp"
+#include "files.hpp"
+#include "shm/zone.hpp"
+#include "text.hpp"
+
+namespace ads::cli {
+
+namespace {
+
+constexpr size_t kMiB = 1 << 20;
+
+struct Options {
+    std::vector<std::string> files;
+    std::string at;
+    bool json = false;
+};
+
+struct Verdict {
+    std::string file;
+    Exit exit = Exit::ok;
+    std::vector<catalog::Error> errors;
+    size_t more_errors = 0;
+    size_t campaigns = 0;
+    size_t ad_groups = 0;
+    size_t creatives = 0;
+    size_t placements = 0;
+    size_t experiments = 0;
+    size_t compiled = 0;  // bytes
+    size_t zone = 0;      // MiB
+};
+
+// What nginx leaves of a zone: its slab allocator has a head in it. The same
+// sum as the module's.
+size_t usable(size_t zone) {
+    return zone - zone / 128 - 8 * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+size_t zone_mib(size_t image) {
+    size_t mib = (Zone::needed(image) + kMiB - 1) / kMiB;
+    while (Zone::capacity(usable(mib * kMiB)) < image) {
+        mib++;
+    }
+    return mib;
+}
+
+// The image has no experiments to count; the document is read again only if
+// it may have any.
+size_t count_experiments(std::string_view text) {
+    return text.find("\"experiments\"") == text.npos
+               ? 0
+               : catalog::parse(text).document.experiments.size();
+}
+
+void judge(const std::string& text, Seconds now, Verdict& verdict) {
+    const auto compiled = catalog::compile(text, now);
+    if (!compiled.ok()) {
+        verdict.exit = Exit::bad_input;
+        verdict.errors = compiled.errors;
+        verdict.more_errors = compiled.more_errors;
+        return;
+    }
+    const Image image = compiled.image();
+    verdict.campaigns = image.campaigns().size();
+    verdict.ad_groups = image.groups().size();
+    verdict.creatives = image.creatives().size();
+    verdict.placements = image.placements().size();
+    verdict.experiments = count_experiments(text);
+    verdict.compiled = compiled.bytes.size();
+    verdict.zone = zone_mib(compiled.bytes.size());
+}
+
+Verdict verdict_on(const std::string& file, Seconds now) {
+    Verdict verdict;
+    verdict.file = file;
+    try {
+        judge(read_input(file), now, verdict);
+    } catch (const Failure& e) {
+        complain(e.what());
+        verdict.exit = e.exit();
+        verdict.errors.push_back({"$", e.what()});
+    }
+    return verdict;
+}
+
+// ---- for people ----
+
+std::string size_text(size_t bytes) {
+    return bytes < 1024   ? counted(bytes, "byte")
+           : bytes < kMiB ? fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024)
+                          : fmt::format("{:.1f} MiB", static_cast<double>(bytes) / kMiB);
+}
+
+void show(const Verdict& v) {
+    const std::string name = shown_name(v.file);
+    if (v.exit == Exit::bad_input) {
+        for (const auto& error : v.errors) {
+            error_line(fmt::format("{}: {}: {}", name,
+                                   painted(STDERR_FILENO, Colour::bold, error.path),
+                                   error.message));
+        }
+        if (v.more_errors > 0) {
+            error_line(fmt::format("{}: and {}.", name, counted(v.more_errors, "more error")));
+        }
+    } else if (v.exit == Exit::ok) {
+        out().put(
+            fmt::format("{}: {}\n  {}, {}, {}, {}, {}\n  {} compiled; needs an ads_zone of "
+                        "{}m or more\n",
+                        name, painted(STDOUT_FILENO, Colour::green, "ok"),
+                        counted(v.campaigns, "campaign"), counted(v.ad_groups, "ad group"),
+                        counted(v.creatives, "creative"), counted(v.placements, "placement"),
+                        counted(v.experiments, "experiment"), size_text(v.compiled), v.zone));
+    }
+}
+
+// ---- for programs ----
+
+struct Release {
+    void operator()(json_t* json) const { json_decref(json); }
+    void operator()(char* text) const { std::free(text); }
+};
+
+json_t* text_json(std::string_view text) {
+    const std::string repaired = repaired_utf8(text);
+    return json_stringn(repaired.data(), repaired.size());
+}
+
+json_t* number_json(size_t number) {
+    return json_integer(static_cast<json_int_t>(number));
+}
+
+json_t* errors_json(const Verdict& v) {
+    json_t* list = json_array();
+    for (const auto& error : v.errors) {
+        json_t* item = json_object();
+        json_object_set_new(item, "path", text_json(error.path));
+        json_object_set_new(item, "message", text_json(error.message));
+        json_array_append_new(list, item);
+    }
+    return list;
+}
+
+json_t* verdict_json(const Verdict& v) {
+    json_t* object = json_object();
+    json_object_set_new(object, "file", text_json(v.file));
+    json_object_set_new(object, "ok", json_boolean(v.exit == Exit::ok));
+    json_object_set_new(object, "errors", errors_json(v));
+    json_object_set_new(object, "more_errors", number_json(v.more_errors));
+    if (v.exit == Exit::ok) {
+        json_object_set_new(object, "campaigns", number_json(v.campaigns));
+        json_object_set_new(object, "ad_groups", number_json(v.ad_groups));
+        json_object_set_new(object, "creatives", number_json(v.creatives));
+        json_object_set_new(object, "placements", number_json(v.placements));
+        json_object_set_new(object, "experiments", number_json(v.experiments));
+        json_object_set_new(object, "compiled_bytes", number_json(v.compiled));
+        json_object_set_new(object, "zone_bytes", number_json(v.zone * kMiB));
+    }
+    return object;
+}
+
+void show_json(const std::vector<Verdict>& verdicts) {
+    std::unique_ptr<json_t, Release> root;
+    if (verdicts.size() == 1) {
+        root.reset(verdict_json(verdicts.front()));
+    } else {
+        root.reset(json_array());
+        for (const auto& verdict : verdicts) {
+            json_array_append_new(root.get(), verdict_json(verdict));
+        }
+    }
+    const std::unique_ptr<char, Release> text(json_dumps(root.get(), JSON_INDENT(2)));
+    if (text == nullptr) {
+        throw std::bad_alloc();
+    }
+    out().put(text.get());
+    out().put("\n");
+}
+
+Exit validate(const Options& options) {
+    const Seconds now = options.at.empty() ? std::time(nullptr) : *catalog::parse_date(options.at);
+    Exit exit = Exit::ok;
+    std::vector<Verdict> verdicts;
+    for (const auto& file : options.files) {
+        verdicts.push_back(verdict_on(file, now));
+        exit = worse(exit, verdicts.back().exit);
+        if (!options.json) {
+            show(verdicts.back());
+        }
+    }
+    if (options.json) {
+        show_json(verdicts);
+    }
+    return exit;
+}
+
+const CLI::Validator kMoment(
+    [](const std::string& text) {
+        return catalog::parse_date(text) ? std::string()
+                                         : "must be a moment of the years 1970 to 2100 like "
+                                           "2026-11-16T04:00:00Z, not \"" +
+                                               text + "\"";
+    },
+    "TIME");
+
+}  // namespace
+
+void add_validate(CLI::App& app, Command& chosen) {
+    auto options = std::make_shared<Options>();
+    auto* sub = app.add_subcommand("validate", "Check catalogs the way nginx does");
+    sub->add_option("FILE", options->files, "Catalogs; - is standard input")
+        ->required()
+        ->option_text("...");
+    sub->add_flag("--json", options->json, "Print an object, for several files an array of them");
+    sub->add_option("--at", options->at, "Compile for this moment, RFC 3339 (default now)")
+        ->check(kMoment)
+        ->option_text("TIME");
+    sub->footer(
+        "Every error is a line \"FILE: PATH: MESSAGE\" on standard error, and the exit code is 1.\n"
+        "\n"
+        "Example:\n"
+        "  nginx-ads validate --json /etc/nginx-ads/catalog.json");
+    sub->callback([options, &chosen] { chosen = [options] { return validate(*options); }; });
+}
+
+}  // namespace ads::cli
