@@ -24,7 +24,6 @@ cli_sources   := $(wildcard admin/cli/*.cpp)
 cli_objects   := $(cli_sources:%.cpp=$(OBJ)/%.o)
 unit_sources  := $(wildcard t/unit/*.cpp)
 unit_objects  := $(unit_sources:%.cpp=$(OBJ)/%.o)
-bench_sources := $(wildcard t/bench/*.cpp)
 fuzz_names    := $(patsubst t/fuzz/%.cpp,%,$(wildcard t/fuzz/*.cpp))
 
 # ---- what people call ----------------------------------------------------------
@@ -133,9 +132,18 @@ lint: ## format and layers
 format: ## clang-format everything
 	@clang-format -i $(sources)
 
-bench: all ## ratios of worker CPU per request, against nginx's own handlers
-	@scripts/setup bench
-	@scripts/bench
+bench_tools := $(addprefix $(BUILD)/bench/,tokens core instructions)
+
+$(BUILD)/bench/%: t/bench/%.cpp t/bench/fixture.hpp $(BUILD)/plain/libads.a
+	@mkdir -p $(@D)
+	@$(CXX) $(CXXFLAGS) $< -o $@ $(BUILD)/plain/libads.a -lbenchmark $(LIBS)
+
+bench: ## ratios of worker CPU per request, against nginx's own handlers
+	@scripts/setup build bench
+	@$(MAKE) --no-print-directory all $(bench_tools)
+	@scripts/bench $(BENCH_FLAGS)
+	@scripts/bench --core
+	@scripts/bench --callgrind
 
 # ---- installing -------------------------------------------------------------------
 DESTDIR ?=

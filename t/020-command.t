@@ -145,7 +145,7 @@ is $exit, 0, 'a good catalog';
 is $err, '', 'has no errors';
 like $out, qr/^good\.json: ok$/m, 'is ok';
 like $out, qr/^  1 campaign, 1 ad group, 2 creatives, 2 placements, 1 experiment$/m, 'is counted';
-like $out, qr/^  \d+\.\d KiB compiled; needs an ads_zone of 1m or more$/m, 'and measured';
+like $out, qr/^  \d+\.\d KiB compiled; needs an ads_zone of 4m or more$/m, 'and measured';
 
 run('validate', 'bad.json');
 is $exit, 1, 'a bad catalog is wrong input';
@@ -403,7 +403,7 @@ like $err, qr/from byte $at on, which are damaged; nothing after them can be rea
 
 write_file('damaged.seg', $whole . "\0" x 4096);
 run('spool', 'cat', '--count', '--json', 'damaged.seg');
-is $exit, 1, 'zeros at the end are damage';
+is $exit, 0, 'zeros at the end are a torn tail: a crash of the machine leaves such';
 is json($out)->{total}, 4, 'what stands before them is whole';
 
 write_file('other.seg', "no segment, and longer than the head of one\n");

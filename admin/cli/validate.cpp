@@ -1,7 +1,6 @@
 // nginx-ads validate: what nginx -t would say of a catalog, and more of it.
 #include <fmt/format.h>
 #include <jansson.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <ctime>
@@ -40,28 +39,6 @@ struct Verdict {
     size_t zone = 0;      // MiB
 };
 
-// What nginx leaves of a zone: its slab allocator has a head in it. The same
-// sum as the module's.
-size_t usable(size_t zone) {
-    return zone - zone / 128 - 8 * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-}
-
-size_t zone_mib(size_t image) {
-    size_t mib = (Zone::needed(image) + kMiB - 1) / kMiB;
-    while (Zone::capacity(usable(mib * kMiB)) < image) {
-        mib++;
-    }
-    return mib;
-}
-
-// The image has no experiments to count; the document is read again only if
-// it may have any.
-size_t count_experiments(std::string_view text) {
-    return text.find("\"experiments\"") == text.npos
-               ? 0
-               : catalog::parse(text).document.experiments.size();
-}
-
 void judge(const std::string& text, Seconds now, Verdict& verdict) {
     const auto compiled = catalog::compile(text, now);
     if (!compiled.ok()) {
@@ -75,9 +52,9 @@ void judge(const std::string& text, Seconds now, Verdict& verdict) {
     verdict.ad_groups = image.groups().size();
     verdict.creatives = image.creatives().size();
     verdict.placements = image.placements().size();
-    verdict.experiments = count_experiments(text);
+    verdict.experiments = compiled.image().head().experiment_count;
     verdict.compiled = compiled.bytes.size();
-    verdict.zone = zone_mib(compiled.bytes.size());
+    verdict.zone = Zone::needed(compiled.bytes.size()) / kMiB;
 }
 
 Verdict verdict_on(const std::string& file, Seconds now) {

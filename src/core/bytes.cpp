@@ -9,19 +9,20 @@ constexpr char kHex[] = "0123456789abcdef";
 }  // namespace
 
 void Out::millionths(int64_t value) noexcept {
+    uint64_t rest = static_cast<uint64_t>(value);
     if (value < 0) {
         put('-');
-        value = -value;
+        rest = 0 - rest;
     }
-    number(value / 1'000'000);
-    int64_t fraction = value % 1'000'000;
+    number(rest / 1'000'000);
+    rest %= 1'000'000;
     put('.');
-    int64_t place = 100'000;
+    uint64_t place = 100'000;
     do {
-        put(static_cast<char>('0' + fraction / place));
-        fraction %= place;
+        put(static_cast<char>('0' + rest / place));
+        rest %= place;
         place /= 10;
-    } while (fraction > 0);
+    } while (rest > 0);
 }
 
 void Out::hex64(uint64_t value) noexcept {

@@ -35,7 +35,7 @@ public:
     Out(char* begin, size_t size) noexcept : begin_(begin), at_(begin), end_(begin + size) {}
 
     void put(std::string_view text) noexcept {
-        if (!room(text.size())) {
+        if (!room(text.size()) || text.empty()) {
             return;
         }
         std::memcpy(at_, text.data(), text.size());
@@ -51,6 +51,9 @@ public:
     template <class N>
     requires std::is_integral_v<N>
     void number(N value) noexcept {
+        if (!room(1)) {
+            return;
+        }
         const auto result = std::to_chars(at_, end_, value);
         if (result.ec != std::errc()) {
             overflow_ = true;

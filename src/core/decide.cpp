@@ -1,32 +1,33 @@
 #include "core/decide.hpp"
 
+#include <charconv>
+
 namespace ads {
 
-namespace {
-
-// Calls f(position) for each bit in [begin, end), until it returns false.
-template <class F>
-void each_bit(std::span<const uint64_t> words, uint32_t begin, uint32_t end, F f) noexcept {
-    for (uint32_t w = begin / 64; w * 64 < end; w++) {
-        uint64_t word = words[w];
-        if (w == begin / 64) {
-            word &= ~uint64_t{0} << (begin % 64);
+bool Page::excludes(const Image& image, const GroupRecord& group) const noexcept {
+    const uint32_t advertiser = image.campaign_of(group).advertiser_number;
+    for (const auto& pick : picks()) {
+        if (!pick.filled()) {
+            continue;
         }
-        if (end - w * 64 < 64) {
-            word &= (uint64_t{1} << (end - w * 64)) - 1;
+        const GroupRecord& other = image.groups()[pick.group];
+        const auto either = [&](Exclusive what) {
+            return group.exclusive == what || other.exclusive == what;
+        };
+        if (either(Exclusive::advertiser) && advertiser != 0 &&
+            advertiser == image.campaign_of(other).advertiser_number) {
+            return true;
         }
-        for (; word != 0; word &= word - 1) {
-            if (!f(w * 64 + static_cast<uint32_t>(std::countr_zero(word)))) {
-                return;
-            }
+        if (either(Exclusive::category) && group.category != 0 &&
+            group.category == other.category) {
+            return true;
         }
     }
+    return false;
 }
 
-}  // namespace
-
-uint32_t draw(std::span<const uint64_t> survivors, uint32_t begin, uint32_t end,
-              std::span<const uint32_t> weights, Rng& rng) noexcept {
+uint32_t draw_by_weight(std::span<const uint64_t> survivors, uint32_t begin, uint32_t end,
+                        std::span<const uint32_t> weights, Rng& rng) noexcept {
     uint64_t total = 0;
     uint32_t last = kNone;
     uint32_t count = 0;
@@ -51,31 +52,38 @@ uint32_t draw(std::span<const uint64_t> survivors, uint32_t begin, uint32_t end,
     return last;
 }
 
-uint32_t pick_creative(const Image& image, const PlacementRecord& placement,
-                       const GroupRecord& group, const Page& page, Rng& rng) noexcept {
-    const auto creatives = image.creatives().subspan(group.first_creative, group.creatives);
-    const auto weight = [&](uint32_t i) noexcept -> uint64_t {
-        const auto& c = creatives[i];
-        return c.status == Status::active && placement.accepts(c) &&
-                       !page.has_creative(group.first_creative + i)
-                   ? c.weight
-                   : 0;
-    };
-    uint64_t total = 0;
-    for (uint32_t i = 0; i < group.creatives; i++) {
-        total += weight(i);
-    }
-    if (total == 0) {
+uint32_t pick_variant(const Image& image, const PlacementRecord& placement,
+                      const GroupRecord& group, std::string_view session, Rng& rng,
+                      Pick& pick) noexcept {
+    if (group.experiment == kNone) {
         return kNone;
     }
-    uint64_t ticket = rng.below(total);
-    for (uint32_t i = 0;; i++) {
-        const uint64_t w = weight(i);
-        if (ticket < w) {
-            return group.first_creative + i;
+    const auto& experiment = image.get(image.head().experiments)[group.experiment];
+    const auto variants = image.get(experiment.variants);
+    for (const auto& variant : variants) {
+        const auto& creative = image.creatives()[variant.creative];
+        if (creative.status != Status::active || !placement.accepts(creative)) {
+            return kNone;
         }
-        ticket -= w;
     }
+    uint64_t place = 0;
+    if (session.empty()) {
+        place = rng.below(10'000);
+    } else {
+        char prefix[12];
+        char* end = std::to_chars(prefix, prefix + 11, experiment.id).ptr;
+        *end++ = ':';
+        const uint64_t hash = fnv1a64({prefix, static_cast<size_t>(end - prefix)});
+        place = bucket(mix13(fnv1a64(session, hash)), 10'000);
+    }
+    for (const auto& variant : variants) {
+        if (place < variant.bucket_end) {
+            pick.experiment = experiment.id;
+            pick.by_session = !session.empty();
+            return variant.creative;
+        }
+    }
+    return kNone;
 }
 
 }  // namespace ads

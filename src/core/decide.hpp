@@ -1,105 +1,331 @@
-// The decision: which ad for this placement, now. Pure: the catalog, the
+// The decision: which ads for these placements, now. Pure: the catalog, the
 // request, the random numbers and the ledger all come in as arguments.
 #pragma once
 
-#include <array>
-#include <bit>
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <span>
-#include <string_view>
 
-#include "core/image.hpp"
+#include "core/match.hpp"
+#include "core/page.hpp"
 #include "core/rng.hpp"
 #include "core/view.hpp"
 
 namespace ads {
 
-// At most so many placements in one request.
-inline constexpr size_t kMaxPage = 64;
-
-// What is known of the one who asks.
-struct Request {
-    Millis now = 0;
-    bool invalid = false;  // gets a normal decision that takes nothing
+// Who gives out what may be served, and keeps the books.
+template <class L>
+concept Ledger = requires(L ledger, uint32_t group, const Pick& pick, Reason reason) {
+    // The pacing coin: whether this group may be served at this moment.
+    { ledger.toss(group) } -> std::same_as<bool>;
+    // Whether the visitor may see this creative of the group once more.
+    { ledger.allows(group, pick.creative) } -> std::same_as<bool>;
+    // Takes budget, caps and frequency in one step, or says why not.
+    { ledger.take(pick) } -> std::same_as<Reason>;
+    // Undoes a take: the set that the ad belongs to could not be filled.
+    {ledger.give_back(pick)};
+    // What a thousand impressions of this group bring, by what it delivered.
+    { ledger.ecpm(group) } -> std::convertible_to<MicroCents>;
+    // A group that was drawn, or would have been, and why it was not served.
+    {ledger.refused(group, reason)};
 };
 
-struct Pick {
-    uint32_t placement = kNone;
-    uint32_t group = kNone;
-    uint32_t creative = kNone;
-    Id experiment = 0;
-};
+// The position of one survivor in [begin, end), drawn by weight; kNone if there is none.
+uint32_t draw_by_weight(std::span<const uint64_t> survivors, uint32_t begin, uint32_t end,
+                        std::span<const uint32_t> weights, Rng& rng) noexcept;
 
-// The ads of a page so far. No creative stands twice on it.
-class Page {
+// The variant of the group's experiment for this request, if one runs and all
+// its variants fit the placement; kNone otherwise.
+uint32_t pick_variant(const Image& image, const PlacementRecord& placement,
+                      const GroupRecord& group, std::string_view session, Rng& rng,
+                      Pick& pick) noexcept;
+
+// A creative of the group for the placement, by weight, not twice on a page.
+// `allows(creative)` may veto. kNone if none is left.
+template <class Allows>
+uint32_t pick_creative(const Image& image, const PlacementRecord& placement,
+                       const GroupRecord& group, const Page& page, Rng& rng,
+                       Allows allows) noexcept {
+    const auto creatives = image.creatives().subspan(group.first_creative, group.creatives);
+    const auto weight = [&](uint32_t i) noexcept -> uint64_t {
+        const auto& c = creatives[i];
+        const uint32_t index = group.first_creative + i;
+        return c.status == Status::active && placement.accepts(c) && !page.has_creative(index) &&
+                       allows(index)
+                   ? c.weight
+                   : 0;
+    };
+    if (group.creatives == 1) {
+        return weight(0) > 0 ? group.first_creative : kNone;
+    }
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < group.creatives; i++) {
+        total += weight(i);
+    }
+    if (total == 0) {
+        return kNone;
+    }
+    uint64_t ticket = rng.below(total);
+    for (uint32_t i = 0; i < group.creatives; i++) {
+        const uint64_t w = weight(i);
+        if (ticket < w) {
+            return group.first_creative + i;
+        }
+        ticket -= w;
+    }
+    return kNone;
+}
+
+// Fills a page. Per placement: the eligible groups, then tier by tier: draw,
+// toss, take; what fails is removed and the draw repeated. Only what is served
+// is taken.
+template <Ledger L>
+class Decision {
 public:
-    void add(const Pick& pick) noexcept {
-        if (count_ < picks_.size()) {
-            picks_[count_++] = pick;
+    Decision(View& view, const Request& request, Page& page, Rng& rng, L& ledger) noexcept
+        : view_(view),
+          image_(view.image()),
+          request_(request),
+          page_(page),
+          rng_(rng),
+          ledger_(ledger) {}
+
+    void run(std::span<const uint32_t> placements) noexcept {
+        view_.patterns().start(request_.url);
+        const size_t first = page_.picks().size();
+        for (const uint32_t placement : placements) {
+            page_.add(placement);
+        }
+        left_ = placements.size();
+        for (Pick& pick : page_.picks().subspan(first)) {
+            fill(pick);
+            left_--;
+        }
+        while (uses_sets() && give_back_unfilled()) {
         }
     }
-    bool has_creative(uint32_t creative) const noexcept {
-        for (const auto& pick : picks()) {
-            if (pick.creative == creative) {
+
+private:
+    bool uses_sets() const noexcept { return image_.head().together.count > 0; }
+
+    bool fill(Pick& pick) noexcept {
+        const PlacementRecord& placement = image_.placements()[pick.placement];
+        const auto survivors = eligible(view_, request_, placement);
+        if (placement.floor > 0) {
+            apply_floor(placement, survivors);
+        }
+        if (uses_sets() && fill_set_member(placement, survivors, pick)) {
+            return true;
+        }
+        uint32_t begin = 0;
+        for (const uint32_t end : placement.tier_end) {
+            if (begin < end && fill_from(placement, survivors, begin, end, pick)) {
                 return true;
             }
+            begin = end;
         }
         return false;
     }
-    std::span<const Pick> picks() const noexcept { return {picks_.data(), count_}; }
 
-private:
-    std::array<Pick, kMaxPage> picks_;
-    size_t count_ = 0;
-};
-
-// Who gives out what may be served. A take is one atomic step; false means
-// that there is nothing left.
-template <class L>
-concept Ledger = requires(L ledger, uint32_t group, const Request& request) {
-    { ledger.take(group, request) } -> std::same_as<bool>;
-};
-
-// A creative of the group for the placement, by weight; kNone if none is left.
-uint32_t pick_creative(const Image& image, const PlacementRecord& placement,
-                       const GroupRecord& group, const Page& page, Rng& rng) noexcept;
-
-// The bit of one survivor in [begin, end), drawn by weight; kNone if there is none.
-uint32_t draw(std::span<const uint64_t> survivors, uint32_t begin, uint32_t end,
-              std::span<const uint32_t> weights, Rng& rng) noexcept;
-
-// Tier by tier: draw a group, find its creative, take; what fails is removed
-// and the draw repeated. Only the group that is served is taken.
-template <Ledger L>
-bool decide(View& view, const Request& request, uint32_t placement_index, Page& page, Rng& rng,
-            L& ledger) noexcept {
-    const Image& image = view.image();
-    const PlacementRecord& placement = image.placements()[placement_index];
-    const auto groups = image.get(placement.groups);
-    const auto weights = image.get(placement.weights);
-    const auto survivors = view.scratch(placement);
-    std::ranges::copy(view.open(placement), survivors.begin());
-
-    uint32_t begin = 0;
-    for (const uint32_t end : placement.tier_end) {
+    bool fill_from(const PlacementRecord& placement, std::span<uint64_t> survivors, uint32_t begin,
+                   uint32_t end, Pick& pick) noexcept {
+        const auto weights = image_.get(placement.weights);
+        const auto groups = image_.get(placement.groups);
         for (;;) {
-            const uint32_t position = draw(survivors, begin, end, weights, rng);
+            const uint32_t position = placement.select == Select::price
+                                          ? draw_by_price(placement, survivors, begin, end)
+                                          : draw_by_weight(survivors, begin, end, weights, rng_);
             if (position == kNone) {
-                break;
+                return false;
             }
-            const uint32_t group = groups[position];
-            const uint32_t creative =
-                pick_creative(image, placement, image.groups()[group], page, rng);
-            if (creative != kNone && ledger.take(group, request)) {
-                page.add({placement_index, group, creative, 0});
+            const Reason reason = attempt(placement, groups[position], pick);
+            if (reason == Reason::none) {
                 return true;
             }
-            survivors[position / 64] &= ~(uint64_t{1} << (position % 64));
+            ledger_.refused(groups[position], reason);
+            clear_bit(survivors, position);
         }
-        begin = end;
     }
-    return false;
+
+    Reason attempt(const PlacementRecord& placement, uint32_t index, Pick& pick) noexcept {
+        const GroupRecord& group = image_.groups()[index];
+        if (page_.excludes(image_, group)) {
+            return Reason::exclusive;
+        }
+        if (group.together != kNone && !fits_set(group)) {
+            return Reason::together;
+        }
+        if (!ledger_.toss(index)) {
+            return Reason::pacing;
+        }
+        Pick candidate{.placement = pick.placement, .group = index};
+        const auto allows = [&](uint32_t creative) noexcept {
+            return ledger_.allows(index, creative);
+        };
+        candidate.creative =
+            pick_variant(image_, placement, group, request_.session, rng_, candidate);
+        if (candidate.creative == kNone) {
+            candidate.creative = pick_creative(image_, placement, group, page_, rng_, allows);
+        } else if (page_.has_creative(candidate.creative)) {
+            return Reason::page;
+        } else if (!allows(candidate.creative)) {
+            return Reason::frequency;
+        }
+        if (candidate.creative == kNone) {
+            return why_no_creative(placement, group);
+        }
+        const Reason reason = ledger_.take(candidate);
+        if (reason == Reason::none) {
+            pick = candidate;
+        }
+        return reason;
+    }
+
+    // A creative is missing because it is on the page, or was seen too often.
+    Reason why_no_creative(const PlacementRecord& placement, const GroupRecord& group) noexcept {
+        const uint32_t creative = pick_creative(image_, placement, group, page_, rng_,
+                                                [](uint32_t) noexcept { return true; });
+        return creative == kNone ? Reason::page : Reason::frequency;
+    }
+
+    // The dearest group; equal ones by weight.
+    uint32_t draw_by_price(const PlacementRecord& placement, std::span<const uint64_t> survivors,
+                           uint32_t begin, uint32_t end) noexcept {
+        const auto groups = image_.get(placement.groups);
+        const auto weights = image_.get(placement.weights);
+        MicroCents best = -1;
+        uint64_t total = 0;
+        uint32_t chosen = kNone;
+        each_bit(survivors, begin, end, [&](uint32_t at) {
+            const MicroCents price = ecpm(groups[at]);
+            if (price > best) {
+                best = price;
+                total = 0;
+            }
+            if (price == best) {
+                // A reservoir of one: each of the equals in proportion to its weight.
+                total += weights[at];
+                if (total == weights[at] || rng_.below(total) < weights[at]) {
+                    chosen = at;
+                }
+            }
+            return true;
+        });
+        return chosen;
+    }
+
+    MicroCents ecpm(uint32_t group) noexcept {
+        const GroupRecord& record = image_.groups()[group];
+        return record.estimated() ? ledger_.ecpm(group) : record.ecpm;
+    }
+
+    // Groups with a fixed price below the floor have no seat; the others are
+    // known only now.
+    void apply_floor(const PlacementRecord& placement, std::span<uint64_t> survivors) noexcept {
+        const auto groups = image_.get(placement.groups);
+        each_bit(survivors, 0, placement.groups.count, [&](uint32_t at) {
+            if (image_.groups()[groups[at]].estimated() && ecpm(groups[at]) < placement.floor) {
+                clear_bit(survivors, at);
+                ledger_.refused(groups[at], Reason::floor);
+            }
+            return true;
+        });
+    }
+
+    // ---- sets that fill a page all or none ----
+
+    std::span<const uint32_t> members(uint32_t set) const noexcept {
+        return image_.get(image_.get(image_.head().together)[set].groups);
+    }
+
+    size_t missing(uint32_t set) const noexcept {
+        size_t n = 0;
+        for (const uint32_t group : members(set)) {
+            n += page_.has_group(group) ? 0 : 1;
+        }
+        return n;
+    }
+
+    bool banned(uint32_t set) const noexcept {
+        return std::find(banned_.begin(), banned_.end(), set) != banned_.end();
+    }
+
+    // Whether the rest of the set can still follow, and the group is not there yet.
+    bool fits_set(const GroupRecord& group) const noexcept {
+        const auto index = static_cast<uint32_t>(&group - image_.groups().data());
+        return !banned(group.together) && !page_.has_group(index) &&
+               missing(group.together) <= left_;
+    }
+
+    bool begun(uint32_t set) const noexcept {
+        const size_t open = missing(set);
+        return open > 0 && open < members(set).size();
+    }
+
+    // Once one of a set is on the page, the others go first.
+    bool fill_set_member(const PlacementRecord& placement, std::span<uint64_t> survivors,
+                         Pick& pick) noexcept {
+        const auto groups = image_.get(placement.groups);
+        const auto wanted = view_.spare(placement);
+        bool any = false;
+        std::ranges::fill(wanted, 0);
+        each_bit(survivors, 0, placement.groups.count, [&](uint32_t at) {
+            const uint32_t set = image_.groups()[groups[at]].together;
+            if (set != kNone && !banned(set) && begun(set) && !page_.has_group(groups[at])) {
+                wanted[at / 64] |= uint64_t{1} << (at % 64);
+                any = true;
+            }
+            return true;
+        });
+        return any && fill_from(placement, wanted, 0, placement.groups.count, pick);
+    }
+
+    // Takes back what belongs to a set that is not whole, and fills those
+    // places anew without it. False if there was none.
+    bool give_back_unfilled() noexcept {
+        uint32_t set = kNone;
+        for (const auto& pick : page_.picks()) {
+            if (pick.filled() && image_.groups()[pick.group].together != kNone &&
+                begun(image_.groups()[pick.group].together)) {
+                set = image_.groups()[pick.group].together;
+                break;
+            }
+        }
+        if (set == kNone || !banned_.push_back(set)) {
+            return false;
+        }
+        FixedVector<Pick*, kMaxPage> open;
+        for (Pick& pick : page_.picks()) {
+            if (pick.filled() && image_.groups()[pick.group].together == set) {
+                ledger_.give_back(pick);
+                ledger_.refused(pick.group, Reason::together);
+                pick = {.placement = pick.placement};
+                open.push_back(&pick);
+            }
+        }
+        left_ = open.size();
+        for (Pick* pick : open) {
+            fill(*pick);
+            left_--;
+        }
+        return true;
+    }
+
+    View& view_;
+    const Image& image_;
+    const Request& request_;
+    Page& page_;
+    Rng& rng_;
+    L& ledger_;
+    size_t left_ = 0;                         // placements still to fill, this one included
+    FixedVector<uint32_t, kMaxPage> banned_;  // sets that cannot be filled
+};
+
+template <Ledger L>
+void decide(View& view, const Request& request, std::span<const uint32_t> placements, Page& page,
+            Rng& rng, L& ledger) noexcept {
+    Decision<L>(view, request, page, rng, ledger).run(placements);
 }
 
 }  // namespace ads

@@ -104,8 +104,7 @@ size_t write_record(const Event& e, std::span<char> out) noexcept {
     store(at, fixed);
     at += sizeof fixed;
     for (const auto part : parts) {
-        std::memcpy(at, part.data(), part.size());
-        at += part.size();
+        at = std::copy(part.begin(), part.end(), at);
     }
     const auto payload = static_cast<uint32_t>(size - kFrameHead);
     store(out.data(), payload);

@@ -10,6 +10,7 @@
 
 #include "core/bytes.hpp"
 #include "core/hash.hpp"
+#include "core/reason.hpp"
 #include "core/types.hpp"
 
 namespace ads {
@@ -41,6 +42,7 @@ struct CampaignRecord {
     uint32_t zone = 0;
     Text name;
     Text advertiser;
+    uint32_t advertiser_number = 0;  // equal for equal names, 0: none
     Status status = Status::active;
     bool has_budget = false;
     BudgetType budget_type = BudgetType::daily;
@@ -62,6 +64,61 @@ struct Seat {
     uint32_t position = 0;
 };
 
+// A value of a targeting dimension and the positions that accept it: a whole
+// row of bits, or, where that is smaller, how it differs from `any`.
+struct ValueRecord {
+    uint64_t hash = 0;
+    Text text;
+    Slice<uint64_t> dense;
+    Slice<uint32_t> added;
+    Slice<uint32_t> removed;
+};
+
+// `any` are the positions that accept a value nobody names. A dimension
+// without values is not targeted by anyone here.
+struct Dimension {
+    Slice<uint64_t> any;
+    Slice<ValueRecord> values;  // by hash
+};
+
+struct KeyDimension {
+    Text name;
+    Dimension dimension;
+};
+
+// A key that few groups ask for is checked group by group.
+struct RareKey {
+    Text name;
+    Slice<Text> values;
+};
+
+inline constexpr size_t kMaxCaps = 24;  // that an ad has to pass
+
+struct CapRecord {
+    uint32_t count = 0;
+    uint32_t seconds = 0;  // of a rolling window
+    CapUnit unit = CapUnit::day;
+    CapLevel level = CapLevel::ad_group;
+    bool operator==(const CapRecord&) const = default;
+};
+
+// A creative and the end of its share of the 10,000 buckets.
+struct VariantRecord {
+    uint32_t creative = 0;
+    uint32_t bucket_end = 0;
+};
+
+struct ExperimentRecord {
+    Id id = 0;
+    Slice<VariantRecord> variants;
+};
+
+// Groups that fill a page all or none.
+struct TogetherRecord {
+    Text name;
+    Slice<uint32_t> groups;
+};
+
 struct GroupRecord {
     Id id = 0;
     uint32_t campaign = 0;
@@ -70,12 +127,28 @@ struct GroupRecord {
     PriceModel price_model = PriceModel::cpm;
     Status status = Status::active;
     Strategy strategy = Strategy::adaptive;
-    MicroCents price = 0;  // of one billed event
+    Exclusive exclusive = Exclusive::none;
+    MicroCents price = 0;         // of one billed event
+    MicroCents ecpm = 0;          // per thousand; of cpc and cpa the price, an estimate scales it
+    uint32_t category = 0;        // 0: none
+    uint32_t together = kNone;    // index of its set
+    uint32_t experiment = kNone;  // index of the one that runs
     uint32_t first_creative = 0;
     uint32_t creatives = 0;
     Text name;
+    Seconds start = 0;  // of the flight, the campaign's included
+    Seconds end = 0;    // 0: open
     Slice<Interval> open;
     Slice<Seat> seats;
+    Slice<uint32_t> include_urls;  // patterns
+    Slice<uint32_t> exclude_urls;
+    Slice<RareKey> rare_keys;
+    Slice<CapRecord> caps;  // its own and its campaign's, by level
+
+    // Whether its eCPM has to be estimated from what it delivered.
+    bool estimated() const noexcept {
+        return price_model == PriceModel::cpc || price_model == PriceModel::cpa;
+    }
 
     // What one event of this type costs.
     MicroCents price_of(EventType type) const noexcept {
@@ -111,6 +184,12 @@ struct CreativeRecord {
     Text html_tail;  // from there to the pixel
 };
 
+// A group that names the placement but can never be served there as it stands.
+struct Absent {
+    uint32_t group = 0;
+    Reason reason = Reason::none;
+};
+
 struct PlacementRecord {
     Text slug;
     uint32_t hash = 0;
@@ -124,6 +203,12 @@ struct PlacementRecord {
     Slice<uint32_t> weights;         // position → weight
     Slice<uint64_t> open;            // bit per position, as of compiled_at
     uint32_t open_at = 0;            // where its words stand in a worker's copy
+    Slice<uint64_t> devices;         // a row per Device and one for unknown; empty: not targeted
+    Dimension geo;
+    Dimension language;
+    Slice<KeyDimension> keys;
+    Slice<uint64_t> checked;  // positions with patterns or rare keys; empty: none
+    Slice<Absent> absent;
 
     bool accepts(const CreativeRecord& c) const noexcept {
         return (types >> static_cast<unsigned>(c.type) & 1) != 0 &&
@@ -143,8 +228,10 @@ struct ImageHead {
     uint64_t length = 0;
     uint64_t hash = 0;  // of the document and the day
     Seconds compiled_at = 0;
-    uint32_t open_words = 0;  // of all placements
-    uint32_t max_words = 0;   // of one placement
+    uint32_t node = 0;              // of the state whose slots it names, filled by the publisher
+    uint32_t experiment_count = 0;  // of the document, also those that do not run
+    uint32_t open_words = 0;        // of all placements
+    uint32_t max_words = 0;         // of one placement
     Slice<ZoneRecord> zones;
     Slice<CampaignRecord> campaigns;
     Slice<GroupRecord> groups;
@@ -153,13 +240,16 @@ struct ImageHead {
     Slice<Boundary> boundaries;
     Slice<uint32_t> slots;  // group → slot of its counters, filled by the publisher
     Slice<uint32_t> by_id;  // groups in the order of their ids
+    Slice<Text> patterns;   // each distinct one once
+    Slice<ExperimentRecord> experiments;
+    Slice<TogetherRecord> together;
     // Hash tables of index + 1, linear probing, a power of two in size.
     Slice<uint32_t> placement_table;  // by slug hash
     Slice<uint32_t> group_table;      // by id
     Slice<uint32_t> creative_table;   // by id
 };
 
-inline constexpr uint64_t kImageMagic = 0x3130'656d'6973'6461;  // changes with the layout
+inline constexpr uint64_t kImageMagic = 0x3230'656d'6973'6461;  // changes with the layout
 
 class Image {
 public:
@@ -206,19 +296,30 @@ public:
                     [&](uint32_t i) { return creatives()[i].id == id; });
     }
 
-    // The local day of a moment, and the second at which it began.
+    // The local day of a moment.
     Day day_of(const CampaignRecord& c, Seconds at) const noexcept {
+        Seconds start = 0;
+        return local_day(c, at, start);
+    }
+
+    // The same, and the second at which that day began.
+    Day local_day(const CampaignRecord& c, Seconds at, Seconds& start) const noexcept {
         const auto& zone = get(head().zones)[c.zone];
         const auto starts = get(zone.starts);
         const auto after = std::upper_bound(starts.begin(), starts.end(), at);
         if (after == starts.begin()) {
+            start = starts.front();
             return zone.first;
         }
-        Seconds past = 0;
-        if (after == starts.end()) {  // beyond the table: days of 24 hours from its last
-            past = (at - starts.back()) / 86'400;
+        const auto day = static_cast<Day>(zone.first + (after - starts.begin() - 1));
+        start = *(after - 1);
+        if (after != starts.end()) {
+            return day;
         }
-        return static_cast<Day>(zone.first + (after - starts.begin() - 1) + past);
+        // Beyond the table: days of 24 hours from its last.
+        const Seconds past = (at - start) / 86'400;
+        start += past * 86'400;
+        return static_cast<Day>(day + past);
     }
 
     static uint32_t spread(Id id) noexcept { return static_cast<uint32_t>(mix13(id)); }

@@ -29,9 +29,10 @@ public:
     // HMAC-SHA256, cut to 16 bytes, over the domain block and `body`.
     void mac(std::span<const uint8_t> body, uint8_t* out) const noexcept;
 
-    // A keyed hash of the user agent, to see that a click comes from where the ad was served.
-    uint16_t agent(std::string_view user_agent) const noexcept {
-        return static_cast<uint16_t>(siphash(agent_, user_agent));
+    // A keyed hash of the user agent. Tokens carry its low 16 bits, to see that a
+    // click comes from where the ad was served.
+    uint64_t agent_hash(std::string_view user_agent) const noexcept {
+        return siphash(agent_, user_agent);
     }
 
     const SipKey& session_key() const noexcept { return session_; }

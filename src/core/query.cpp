@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/bytes.hpp"
+
 namespace ads {
 
 namespace {
@@ -14,11 +16,15 @@ int hex(char c) noexcept {
 }
 
 // Decodes into `to`; false at an escape that is none.
-bool decode(std::string_view from, char*& to, std::string_view& text) noexcept {
+bool decode(std::string_view from, bool plus_is_space, char*& to, std::string_view& text) noexcept {
+    if (from.find_first_of("%+") == std::string_view::npos) {
+        text = from;  // the usual case: nothing to decode, nothing to copy
+        return true;
+    }
     char* const begin = to;
     for (size_t i = 0; i < from.size(); i++) {
         char c = from[i];
-        if (c == '+') {
+        if (c == '+' && plus_is_space) {
             c = ' ';
         } else if (c == '%') {
             if (from.size() - i < 3 || hex(from[i + 1]) < 0 || hex(from[i + 2]) < 0) {
@@ -45,10 +51,9 @@ InputError read_placements(std::string_view list, ServeQuery& serve) noexcept {
         if (slug.empty()) {
             continue;
         }
-        if (serve.placement_count == serve.placements.size()) {
+        if (!serve.placements.push_back(slug)) {
             return {"too_many_placements", "a request asks for at most 64 placements"};
         }
-        serve.placements[serve.placement_count++] = slug;
     }
     return {};
 }
@@ -58,6 +63,9 @@ InputError read_placements(std::string_view list, ServeQuery& serve) noexcept {
 bool valid_utf8(std::string_view text) noexcept {
     const auto* at = reinterpret_cast<const unsigned char*>(text.data());
     const auto* const end = at + text.size();
+    while (end - at >= 8 && (load<uint64_t>(at) & 0x8080'8080'8080'8080) == 0) {
+        at += 8;
+    }
     while (at < end) {
         const unsigned c = *at++;
         if (c < 0x80) {
@@ -94,9 +102,15 @@ bool valid_callback(std::string_view name) noexcept {
                        [](char c) { return is_word(c) || c == '.' || c == '$'; });
 }
 
+bool decode_component(std::string_view raw, std::span<char> buffer,
+                      std::string_view& text) noexcept {
+    char* to = buffer.data();
+    return raw.size() <= buffer.size() && decode(raw, false, to, text);
+}
+
 InputError read_query(std::string_view raw, std::span<char> buffer, Query& query) noexcept {
     char* to = buffer.data();
-    query.count = 0;
+    query.params.clear();
     while (!raw.empty()) {
         const size_t end = std::min(raw.find('&'), raw.size());
         const std::string_view pair = raw.substr(0, end);
@@ -104,25 +118,25 @@ InputError read_query(std::string_view raw, std::span<char> buffer, Query& query
         if (pair.empty()) {
             continue;
         }
-        if (query.count == kMaxParams) {
+        if (query.params.full()) {
             return {"too_many_parameters", "a request has at most 256 parameters"};
         }
         const size_t equals = std::min(pair.find('='), pair.size());
-        Param& param = query.params[query.count++];
-        if (!decode(pair.substr(0, equals), to, param.name) ||
-            !decode(pair.substr(std::min(equals + 1, pair.size())), to, param.value)) {
+        Param param;
+        if (!decode(pair.substr(0, equals), true, to, param.name) ||
+            !decode(pair.substr(std::min(equals + 1, pair.size())), true, to, param.value)) {
             return {"bad_escape", "a percent sign is followed by two hex digits"};
         }
         if (!valid_utf8(param.name) || !valid_utf8(param.value)) {
             return {"bad_encoding", "parameters are in UTF-8"};
         }
+        query.params.push_back(param);
     }
     return {};
 }
 
 InputError read_serve(const Query& query, ServeQuery& serve) noexcept {
-    for (size_t i = 0; i < query.count; i++) {
-        const auto& [name, value] = query.params[i];
+    for (const auto& [name, value] : query.params) {
         if (name == "placement") {
             if (const auto error = read_placements(value, serve)) {
                 return error;
@@ -146,14 +160,18 @@ InputError read_serve(const Query& query, ServeQuery& serve) noexcept {
             serve.callback = value;
         } else if (name == "url") {
             serve.url = value;
+        } else if (name.starts_with("kv.")) {
+            if (!serve.keys.push_back({name.substr(3), value})) {
+                return {"too_many_keys", "a request has at most 64 key-values"};
+            }
         } else if (name == "debug") {
             serve.debug = value == "1";
         }
     }
-    if (serve.placement_count == 0) {
+    if (serve.placements.empty()) {
         return {"missing_placement", "say which placement to fill: ?placement=ID"};
     }
-    if (serve.format == Format::html && serve.placement_count != 1) {
+    if (serve.format == Format::html && serve.placements.size() != 1) {
         return {"one_placement", "format=html fills exactly one placement"};
     }
     return {};

@@ -1,12 +1,13 @@
 // Query strings, decoded and checked. Total on arbitrary bytes.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
-#include "core/decide.hpp"
+#include "core/fixed_vector.hpp"
+#include "core/page.hpp"
+#include "core/request.hpp"
 
 namespace ads {
 
@@ -25,33 +26,41 @@ struct InputError {
 inline constexpr size_t kMaxParams = 256;
 
 struct Query {
-    std::array<Param, kMaxParams> params;
-    size_t count = 0;
+    FixedVector<Param, kMaxParams> params;
 
     // The first of that name, or an empty view.
     std::string_view get(std::string_view name) const noexcept {
-        for (size_t i = 0; i < count; i++) {
-            if (params[i].name == name) {
-                return params[i].value;
+        for (const auto& param : params) {
+            if (param.name == name) {
+                return param.value;
             }
         }
         return {};
     }
 };
 
-// Splits `raw` and decodes it into `buffer`, which has raw.size() bytes.
+// Splits `raw` and decodes it, where there is something to decode, into
+// `buffer`, which has raw.size() bytes. The views point into either.
 InputError read_query(std::string_view raw, std::span<char> buffer, Query& query) noexcept;
+
+// Percent-decodes a cookie's value (a plus stays a plus) into `buffer`; false
+// at a broken escape or without room.
+bool decode_component(std::string_view raw, std::span<char> buffer,
+                      std::string_view& text) noexcept;
+
+inline constexpr size_t kMaxKeys = 64;
+using Keys = FixedVector<KeyValue, kMaxKeys>;
 
 enum class Format : uint8_t { json, html, js };
 
 // What `…/serve` was asked.
 struct ServeQuery {
-    std::array<std::string_view, kMaxPage> placements;
-    size_t placement_count = 0;
+    FixedVector<std::string_view, kMaxPage> placements;
     Format format = Format::json;
     std::string_view callback = "adsFill";
     std::string_view url;
     bool debug = false;
+    Keys keys;  // of kv.NAME=VALUE
 };
 
 InputError read_serve(const Query& query, ServeQuery& serve) noexcept;

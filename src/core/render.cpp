@@ -68,8 +68,8 @@ size_t rendered_size(const Image& image, std::span<const Ad> ads, std::string_vi
     return size;
 }
 
-void render_json(Out& out, const Image& image, std::span<const Ad> ads,
-                 std::string_view base) noexcept {
+void render_json(Out& out, const Image& image, std::span<const Ad> ads, std::string_view base,
+                 std::string_view more) noexcept {
     out.put("{\"ads\":[");
     for (size_t i = 0; i < ads.size(); i++) {
         if (i > 0) {
@@ -77,7 +77,9 @@ void render_json(Out& out, const Image& image, std::span<const Ad> ads,
         }
         put_ad(out, image, ads[i], base);
     }
-    out.put("]}");
+    out.put(']');
+    out.put(more);
+    out.put('}');
 }
 
 void render_html(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept {
@@ -90,16 +92,37 @@ void render_html(Out& out, const Image& image, const Ad& ad, std::string_view ba
     out.put("\" width=\"1\" height=\"1\" alt=\"\" style=\"position:absolute\">");
 }
 
-void render_click_url(Out& out, std::string_view click_url, std::string_view click_id) noexcept {
-    constexpr std::string_view kMacro = "{click_id}";
+void render_click_url(Out& out, std::string_view url, const ClickMacros& macros) noexcept {
     for (;;) {
-        const size_t at = click_url.find(kMacro);
-        out.put(click_url.substr(0, at));
-        if (at == std::string_view::npos) {
+        const size_t open = std::min(url.find('{'), url.size());
+        out.put(url.substr(0, open));
+        url.remove_prefix(open);
+        if (url.empty()) {
             return;
         }
-        out.put(click_id);
-        click_url.remove_prefix(at + kMacro.size());
+        const size_t close = url.find('}');
+        const std::string_view name =
+            close == std::string_view::npos ? std::string_view() : url.substr(1, close - 1);
+        if (name == "click_id") {
+            out.put(macros.click_id);
+        } else if (name == "campaign") {
+            out.number(macros.campaign);
+        } else if (name == "ad_group") {
+            out.number(macros.ad_group);
+        } else if (name == "creative") {
+            out.number(macros.creative);
+        } else if (name == "placement") {
+            out.put(macros.placement);
+        } else if (name == "timestamp") {
+            out.number(macros.timestamp);
+        } else if (name == "cachebuster") {
+            out.hex64(macros.cachebuster);
+        } else {
+            out.put('{');  // no macro of ours
+            url.remove_prefix(1);
+            continue;
+        }
+        url.remove_prefix(name.size() + 2);
     }
 }
 

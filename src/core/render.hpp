@@ -30,14 +30,28 @@ void mint_tokens(Ad& ad, const Image& image, const Token& base, const Key& key) 
 // An upper bound of what the renderers below will write.
 size_t rendered_size(const Image& image, std::span<const Ad> ads, std::string_view base) noexcept;
 
-// {"ads":[…]}
-void render_json(Out& out, const Image& image, std::span<const Ad> ads,
-                 std::string_view base) noexcept;
+// {"ads":[…]} with `more` members before the closing brace.
+void render_json(Out& out, const Image& image, std::span<const Ad> ads, std::string_view base,
+                 std::string_view more = {}) noexcept;
 
 // The ad and its pixel, to be placed in a page.
 void render_html(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept;
 
-// The creative's click URL with {click_id} replaced.
-void render_click_url(Out& out, std::string_view click_url, std::string_view click_id) noexcept;
+// What the macros of a click URL stand for; {click_id} and so on. The values
+// are ids, slugs and tokens: nothing that a URL would need escaped.
+struct ClickMacros {
+    std::string_view click_id;
+    Id campaign = 0;
+    Id ad_group = 0;
+    Id creative = 0;
+    std::string_view placement;
+    Seconds timestamp = 0;
+    uint64_t cachebuster = 0;
+};
+
+// The longest that one macro of a click URL becomes.
+inline constexpr size_t kLongestMacro = kTokenChars;
+
+void render_click_url(Out& out, std::string_view click_url, const ClickMacros& macros) noexcept;
 
 }  // namespace ads

@@ -8,6 +8,8 @@ void View::bind(Image image) {
     image_ = image;
     open_.resize(image.head().open_words);
     scratch_.resize(image.head().max_words);
+    spare_.resize(image.head().max_words);
+    patterns_.bind(image);
     reset();
 }
 
@@ -20,6 +22,11 @@ void View::reset() noexcept {
     }
     next_ = 0;
     now_ = image_.head().compiled_at;
+}
+
+Reason View::why_closed(const GroupRecord& group, Seconds now) const noexcept {
+    const bool flying = now >= group.start && (group.end == 0 || now < group.end);
+    return flying ? Reason::schedule : Reason::flight;
 }
 
 void View::set(uint32_t group, bool open) noexcept {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/image.hpp"
+#include "core/patterns.hpp"
 
 namespace ads {
 
@@ -28,6 +29,15 @@ public:
     std::span<uint64_t> scratch(const PlacementRecord& p) noexcept {
         return {scratch_.data(), p.open.count};
     }
+    // The same again, for the length of one call.
+    std::span<uint64_t> spare(const PlacementRecord& p) noexcept {
+        return {spare_.data(), p.open.count};
+    }
+
+    Patterns& patterns() noexcept { return patterns_; }
+
+    // Why a group that is not open is not: its flight, or the hour.
+    Reason why_closed(const GroupRecord& group, Seconds now) const noexcept;
 
 private:
     void reset() noexcept;
@@ -36,6 +46,8 @@ private:
     Image image_;
     std::vector<uint64_t> open_;
     std::vector<uint64_t> scratch_;
+    std::vector<uint64_t> spare_;
+    Patterns patterns_;
     uint32_t next_ = 0;  // the next boundary
     Seconds now_ = 0;
 };

@@ -23,12 +23,18 @@ Publish publish_image(const Target& target, std::span<const char> image, Who me,
         for (size_t i = 0; i < groups.size(); i++) {
             ids[i] = groups[i].id;
         }
+        // During a binary upgrade two zones, and so two publishers, share one file.
         if (target.file != nullptr) {
+            target.file->lock();
             target.file->reserve(static_cast<uint32_t>(ids.size()));
         }
+        reinterpret_cast<ImageHead*>(copy)->node = state.head().node;
         const auto& slice = published.head().slots;
         without_counters = state.assign_slots(
             ids, {reinterpret_cast<uint32_t*>(copy + slice.offset), slice.count}, now);
+        if (target.file != nullptr) {
+            target.file->unlock();
+        }
     };
     return zone.publish(image, me, now, process_alive, fill_slots);
 }
@@ -88,6 +94,9 @@ void* CatalogEditor::run(void* self) {
     sched_setscheduler(0, SCHED_IDLE, &none);  // serving goes first
     auto& editor = *static_cast<CatalogEditor*>(self);
     editor.work();
+    if (editor.report_.outcome != Outcome::waits) {
+        editor.target_.zone.head().waits_for.store(0, std::memory_order_relaxed);
+    }
     malloc_trim(0);
     editor.finished_.store(true, std::memory_order_release);
     return nullptr;
@@ -103,7 +112,7 @@ void CatalogEditor::work() {
         return;
     }
     const uint64_t hash = catalog::document_hash(text, now_);
-    if (target_.zone.head().image_hash.load(std::memory_order_acquire) == hash) {
+    if (target_.zone.publishes(hash, target_.state.head().node)) {
         report_.outcome = Outcome::unchanged;
         target_.zone.set_error({});
         return;
@@ -134,11 +143,11 @@ void CatalogEditor::publish(const catalog::Compiled& compiled) {
                 return;
             case Publish::too_large:
                 report_.outcome = Outcome::refused;
-                report_.text =
-                    "the compiled catalog has " + std::to_string(compiled.bytes.size()) +
-                    " bytes, the zone holds " + std::to_string(target_.zone.head().half_size) +
-                    ": give ads_zone at least " +
-                    std::to_string(Zone::needed(compiled.bytes.size()) / 1024 + 256) + "k";
+                report_.text = "the compiled catalog has " + std::to_string(compiled.bytes.size()) +
+                               " bytes, the zone holds " +
+                               std::to_string(target_.zone.head().half_size) +
+                               ": give ads_zone at least " +
+                               std::to_string(Zone::needed(compiled.bytes.size()) >> 20) + "m";
                 target_.zone.set_error(report_.text);
                 return;
             case Publish::waits:

@@ -59,9 +59,12 @@ Who writer_of(std::string_view path) noexcept {
                : 0;
 }
 
+std::string closed_name(const std::string& path) {
+    return path.substr(0, path.size() - kOpen.size()) + std::string(kClosed);
+}
+
 void close_name(const std::string& path) noexcept {
-    const std::string closed = path.substr(0, path.size() - kOpen.size()) + std::string(kClosed);
-    rename(path.c_str(), closed.c_str());
+    rename(path.c_str(), closed_name(path).c_str());
 }
 
 ssize_t write_all(int fd, const char* data, size_t size) noexcept {
@@ -128,6 +131,10 @@ Flushed Spool::flush(Millis now) noexcept {
         return result;
     }
     size_t done = 0;
+    struct stat info;
+    if (fd_ && (fstat(fd_.get(), &info) != 0 || info.st_nlink == 0)) {
+        fd_.reset();  // somebody removed the file: nobody would read what is written to it
+    }
     errno = 0;
     if (fd_ || open_segment(now)) {
         done = static_cast<size_t>(write_all(fd_.get(), buffer_.data(), used_));
@@ -186,25 +193,37 @@ Adopted adopt_segments(const std::string& folder, Who of, void* context,
     std::string last_closed;
     for (const auto& path : spool_segments(folder)) {
         const Who writer = writer_of(path);
-        if ((of != 0 && writer != of) || process_alive(writer)) {
+        if (of != 0 && writer != of) {
             continue;
         }
         if (!path.ends_with(kOpen)) {
             last_closed = path;
             continue;
         }
+        if (process_alive(writer)) {
+            continue;
+        }
         const Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
         std::string text;
-        if (!fd || flock(fd.get(), LOCK_EX | LOCK_NB) != 0 || read_file(path.c_str(), text) != 0) {
-            continue;  // another adopts it
+        const bool ours = fd && flock(fd.get(), LOCK_EX | LOCK_NB) == 0;
+        // Another may be closing it: its events are wanted all the same.
+        if ((!ours && of == 0) || (read_file(path.c_str(), text) != 0 &&
+                                   read_file(closed_name(path).c_str(), text) != 0)) {
+            continue;
         }
         const SegmentEnd end = each_event(text, [&](const Event& event) { see(context, event); });
+        if (!ours) {
+            continue;
+        }
         if (end.good < end.total && !end.damaged && !end.foreign &&
             ftruncate(fd.get(), static_cast<off_t>(end.good)) == 0) {
             adopted.cut += end.total - end.good;
         }
         close_name(path);
         adopted.segments++;
+        if (end.damaged || end.foreign) {
+            adopted.damaged.push_back(closed_name(path));
+        }
     }
     // A worker may die between ending a segment and settling its last events.
     std::string text;

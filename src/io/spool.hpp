@@ -86,7 +86,9 @@ SegmentEnd each_event(std::string_view segment, F f) {
         size_t used = 0;
         const Read result = read_record(segment.substr(end.good), event, used);
         if (result != Read::ok) {
-            end.damaged = result == Read::damaged;
+            // A crash of the machine may leave a tail of zeros: torn, not damaged.
+            end.damaged = result == Read::damaged &&
+                          segment.find_first_not_of('\0', end.good) != std::string_view::npos;
             break;
         }
         f(event);
@@ -99,7 +101,8 @@ SegmentEnd each_event(std::string_view segment, F f) {
 // `of` only those of that worker. Each whole event is shown to `see`.
 struct Adopted {
     uint32_t segments = 0;
-    uint64_t cut = 0;  // bytes
+    uint64_t cut = 0;                  // bytes
+    std::vector<std::string> damaged;  // paths of the closed segments
 };
 Adopted adopt_segments(const std::string& folder, Who of, void* context,
                        void (*see)(void* context, const Event& event));

@@ -102,7 +102,11 @@ bool StateFile::open(const std::string& folder, size_t dedupe_bytes, std::string
         }
         const auto size = static_cast<size_t>(info.st_size);
         const char* why = "it is too short";
-        if (size >= sizeof(StateHead) && map(size)) {
+        if (size >= sizeof(StateHead)) {
+            if (!map(size)) {
+                error = sentence("cannot map", path);
+                return false;
+            }
             why = State::check({memory_, size}, size);
         }
         if (why == nullptr) {
@@ -119,7 +123,11 @@ bool StateFile::open(const std::string& folder, size_t dedupe_bytes, std::string
             }
         } else {
             unmap();
-            const std::string aside = path + ".bad-" + std::to_string(std::time(nullptr));
+            std::string aside = path + ".bad-" + std::to_string(std::time(nullptr));
+            for (int i = 1; access(aside.c_str(), F_OK) == 0; i++) {
+                aside =
+                    path + ".bad-" + std::to_string(std::time(nullptr)) + "-" + std::to_string(i);
+            }
             if (rename(path.c_str(), aside.c_str()) != 0) {
                 error = sentence("cannot set aside", path);
                 return false;
@@ -134,6 +142,14 @@ bool StateFile::open(const std::string& folder, size_t dedupe_bytes, std::string
     }
     state_ = State::attach(memory_);
     return true;
+}
+
+void StateFile::lock() noexcept {
+    flock(fd_.get(), LOCK_EX);
+}
+
+void StateFile::unlock() noexcept {
+    flock(fd_.get(), LOCK_UN);
 }
 
 bool StateFile::reserve(uint32_t slots) noexcept {

@@ -26,6 +26,11 @@ public:
     // Makes room for so many group slots; the mapping stays where it is.
     bool reserve(uint32_t slots) noexcept;
 
+    // Held while slots are given out. It keeps out who opened the file apart:
+    // another master, as in a binary upgrade; within one, the zone does.
+    void lock() noexcept;
+    void unlock() noexcept;
+
     State state() const noexcept { return state_; }
 
 private:

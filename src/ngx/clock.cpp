@@ -22,8 +22,7 @@ ngx_int_t clock_handler(ngx_http_request_t* r) {
         return send_error(r, NGX_HTTP_BAD_REQUEST, error);
     }
     auto& offset = worker->zone().head().clock_offset;
-    for (size_t i = 0; i < query.count; i++) {
-        const auto& [name, value] = query.params[i];
+    for (const auto& [name, value] : query.params) {
         Millis number = 0;
         std::from_chars(value.data(), value.data() + value.size(), number);
         if (name == "reset") {

@@ -13,22 +13,11 @@ namespace {
 
 constexpr size_t kDefaultDedupe = 64 << 20;
 constexpr size_t kDefaultSegment = 8 << 20;
-constexpr size_t kSmallestZone = 1 << 20;
+constexpr size_t kDefaultFrequency = 64 << 20;
 constexpr size_t kShownErrors = 20;
 
 MainConf* main_of(void* conf) noexcept {
     return static_cast<MainConf*>(conf);
-}
-
-ngx_str_t* arguments(ngx_conf_t* cf) noexcept {
-    return static_cast<ngx_str_t*>(cf->args->elts);
-}
-
-// Logs what is wrong with a directive, so that the line and file are named.
-template <class... Args>
-char* complain(ngx_conf_t* cf, const char* format, Args... args) noexcept {
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, format, args...);
-    return conf_error();
 }
 
 // `name=SIZE` in an argument: NGX_DECLINED if it is another, NGX_ERROR if the size is bad.
@@ -105,8 +94,8 @@ char* set_zone(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     if (size == NGX_ERROR) {
         return complain(cf, "ads: %V: \"%V\" is no size; write it like 64m", &cmd->name, &args[2]);
     }
-    if (size < static_cast<ssize_t>(kSmallestZone)) {
-        return complain(cf, "ads: %V: zone \"%V\" is too small with \"%V\"; it wants at least 1m",
+    if (size < static_cast<ssize_t>(Zone::kSmallest)) {
+        return complain(cf, "ads: %V: zone \"%V\" is too small with \"%V\"; it wants at least 4m",
                         &cmd->name, &args[1], &args[2]);
     }
     main->zone =
@@ -126,6 +115,16 @@ char* set_state(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
 char* set_spool(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     auto* main = main_of(conf);
     return path_directive(cf, cmd, main->spool_path, "segment=", main->segment, 64 << 10);
+}
+
+char* set_frequency(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
+    auto* main = main_of(conf);
+    const ngx_int_t rc = size_parameter(arguments(cf)[1], "size=", main->frequency);
+    if (rc != NGX_OK || main->frequency < (64 << 10)) {
+        return complain(cf, "ads: %V: \"%V\" is no good size; write size=64m, at least size=64k",
+                        &cmd->name, &arguments(cf)[1]);
+    }
+    return conf_ok();
 }
 
 char* set_catalog(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
@@ -157,6 +156,10 @@ char* set_token_ttl(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     auto* main = main_of(conf);
     ngx_str_t* args = arguments(cf);
     constexpr Millis kLongest = 400LL * 86'400'000;
+    if (main->has_lives) {
+        return const_cast<char*>("is duplicate");
+    }
+    main->has_lives = true;
     for (ngx_uint_t i = 1; i < cf->args->nelts; i++) {
         std::string_view text = view(args[i]);
         Millis* life = &main->lives.impression;
@@ -185,6 +188,23 @@ char* set_token_ttl(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     return conf_ok();
 }
 
+// What may go unescaped into JSON, HTML and JavaScript.
+constexpr std::string_view kSafeInUrl =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/@%[]";
+
+std::string url_escaped(std::string_view path) {
+    constexpr char kHex[] = "0123456789ABCDEF";
+    std::string out;
+    for (const char c : path) {
+        if (c != '%' && kSafeInUrl.find(c) != std::string_view::npos) {
+            out += c;
+        } else {
+            out += {'%', kHex[static_cast<uint8_t>(c) >> 4], kHex[static_cast<uint8_t>(c) & 15]};
+        }
+    }
+    return out;
+}
+
 char* set_base(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     auto* loc = static_cast<LocConf*>(conf);
     if (loc->base.data != nullptr) {
@@ -194,10 +214,8 @@ char* set_base(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     const bool start = base.starts_with('/')
                            ? !base.starts_with("//")
                            : base.starts_with("https://") || base.starts_with("http://");
-    // It goes unescaped into JSON, HTML and JavaScript.
-    constexpr std::string_view kSafe =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/@%[]";
-    if (!start || !base.ends_with('/') || base.find_first_not_of(kSafe) != std::string_view::npos) {
+    if (!start || !base.ends_with('/') ||
+        base.find_first_not_of(kSafeInUrl) != std::string_view::npos) {
         return complain(cf,
                         "ads: %V: \"%V\" is no prefix for URLs; write a path like /spot/ or "
                         "https://ads.example.com/spot/, ending in a slash",
@@ -232,8 +250,10 @@ char* set_serve(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     auto* core = static_cast<ngx_http_core_loc_conf_t*>(
         ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module));
     const std::string_view name = view(core->name);
-    loc->location_base = str(name.starts_with('/') ? name.substr(0, name.rfind('/') + 1) : "/");
-    return handle(cf, cmd, serve_handler);
+    const std::string_view folder =
+        name.starts_with('/') ? name.substr(0, name.rfind('/') + 1) : "/";
+    loc->location_base = copy(cf->pool, url_escaped(folder));
+    return loc->location_base.data == nullptr ? conf_error() : handle(cf, cmd, serve_handler);
 }
 
 char* set_track(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
@@ -317,15 +337,13 @@ char* read_catalog(ngx_conf_t* cf, MainConf* main) {
         return complain(cf, "ads: ads_catalog \"%V\" has %uz error%s", &main->catalog_path, all,
                         all == 1 ? "" : "s");
     }
-    // The slab's own head takes some pages of the zone.
-    const size_t usable = main->zone->shm.size - main->zone->shm.size / 128 - 8 * ngx_pagesize;
-    if (compiled.bytes.size() > Zone::capacity(usable)) {
-        const size_t wanted = Zone::needed(compiled.bytes.size());
+    const size_t capacity = Zone::capacity(main->zone->shm.size);
+    if (compiled.bytes.size() > capacity) {
         return complain(cf,
                         "ads: the compiled catalog has %uz bytes, zone \"%V\" holds %uz: give "
-                        "ads_zone at least %uzk",
-                        compiled.bytes.size(), &main->zone->shm.name, Zone::capacity(usable),
-                        (wanted + wanted / 100) / 1024 + 64);
+                        "ads_zone at least %uzm",
+                        compiled.bytes.size(), &main->zone->shm.name, capacity,
+                        Zone::needed(compiled.bytes.size()) >> 20);
     }
     return conf_ok();
 }
@@ -341,8 +359,14 @@ char* open_state(ngx_conf_t* cf, MainConf* main) {
         return complain(cf, "ads: ads_state: %s", error.c_str());
     }
     main->setup->has_file = true;
-    if (!notice.empty()) {
-        ngx_log_error(NGX_LOG_WARN, cf->log, 0, "ads: %s", notice.c_str());
+    std::string frequency_notice;
+    if (!main->setup->frequency.open(folder, main->frequency, error, frequency_notice)) {
+        return complain(cf, "ads: ads_frequency: %s", error.c_str());
+    }
+    for (const auto& text : {notice, frequency_notice}) {
+        if (!text.empty()) {
+            ngx_log_error(NGX_LOG_WARN, cf->log, 0, "ads: %s", text.c_str());
+        }
     }
     return conf_ok();
 }
@@ -375,6 +399,25 @@ ngx_command_t commands[] = {
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("ads_status"), NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS | NGX_CONF_TAKE1, set_status,
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+#define ADS_ANYWHERE NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF
+    {ngx_string("ads_geo"), ADS_ANYWHERE | NGX_CONF_TAKE1, set_value, NGX_HTTP_LOC_CONF_OFFSET,
+     offsetof(LocConf, geo), nullptr},
+    {ngx_string("ads_device"), ADS_ANYWHERE | NGX_CONF_TAKE1, set_value, NGX_HTTP_LOC_CONF_OFFSET,
+     offsetof(LocConf, device), nullptr},
+    {ngx_string("ads_language"), ADS_ANYWHERE | NGX_CONF_TAKE1, set_value, NGX_HTTP_LOC_CONF_OFFSET,
+     offsetof(LocConf, language), nullptr},
+    {ngx_string("ads_user"), ADS_ANYWHERE | NGX_CONF_TAKE1, set_value, NGX_HTTP_LOC_CONF_OFFSET,
+     offsetof(LocConf, user), nullptr},
+    {ngx_string("ads_explain"), ADS_ANYWHERE | NGX_CONF_TAKE1, set_value, NGX_HTTP_LOC_CONF_OFFSET,
+     offsetof(LocConf, explain), nullptr},
+    {ngx_string("ads_key"), ADS_ANYWHERE | NGX_CONF_TAKE23, set_key, NGX_HTTP_LOC_CONF_OFFSET, 0,
+     nullptr},
+    {ngx_string("ads_session_cookie"), ADS_ANYWHERE | NGX_CONF_TAKE1234, set_session_cookie,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("ads_consent"), ADS_ANYWHERE | NGX_CONF_1MORE, set_consent,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("ads_frequency"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1, set_frequency,
+     NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
 #if ADS_TEST_CLOCK
     {ngx_string("ads_test_clock"), NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS, set_test_clock,
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
@@ -387,6 +430,7 @@ void* create_main_conf(ngx_conf_t* cf) {
     if (main != nullptr) {
         main->dedupe = kDefaultDedupe;
         main->segment = kDefaultSegment;
+        main->frequency = kDefaultFrequency;
     }
     return main;
 }
@@ -441,14 +485,14 @@ void* create_loc_conf(ngx_conf_t* cf) {
     return loc;
 }
 
-char* merge_loc_conf(ngx_conf_t*, void* parent, void* child) {
+char* merge_loc_conf(ngx_conf_t* cf, void* parent, void* child) {
     auto* from = static_cast<LocConf*>(parent);
     auto* to = static_cast<LocConf*>(child);
     ngx_conf_merge_str_value(to->base, from->base, "");
     ngx_conf_merge_str_value(to->location_base, from->location_base, "/");
     ngx_conf_merge_value(to->track, from->track, kAnyType);
     ngx_conf_merge_value(to->detail, from->detail, 0);
-    return conf_ok();
+    return merge_visitor(cf, from, to);
 }
 
 }  // namespace ads::ngx

@@ -7,6 +7,7 @@
 #include "core/catalog/compile.hpp"
 #include "core/keyring.hpp"
 #include "core/token.hpp"
+#include "io/frequency_file.hpp"
 #include "io/publish.hpp"
 #include "io/state_file.hpp"
 #include "ngx/nginx.hpp"
@@ -17,6 +18,7 @@ namespace ads::ngx {
 struct Setup {
     KeyRing ring;
     StateFile file;
+    FrequencyFile frequency;
     bool has_file = false;
     catalog::Compiled compiled;
     std::string catalog_path;
@@ -32,10 +34,34 @@ struct MainConf {
     ngx_str_t catalog_path;
     ngx_str_t spool_path;
     size_t segment;
+    size_t frequency;  // bytes
     ngx_str_t secret_path;
     TokenLives lives;
+    bool has_lives;
     const char* needed_by;  // the first handler directive, nullptr: none
     Setup* setup;
+};
+
+// `ads_key NAME $variable [personal]`
+struct KeyConf {
+    ngx_str_t name;
+    ngx_http_complex_value_t* value;
+    bool personal;  // used only with consent
+};
+
+// `ads_session_cookie NAME …`
+struct CookieConf {
+    ngx_str_t name;
+    ngx_int_t index;       // of the variable $cookie_NAME
+    ngx_str_t attributes;  // what follows the value, but for Secure
+};
+
+// `ads_consent …`: all sources, each may be absent.
+struct ConsentConf {
+    bool off;                // the operator says that none is needed
+    ngx_int_t cookie;        // index of the variable, NGX_ERROR: none
+    ngx_str_t cookie_key;    // the path in its JSON
+    ngx_array_t* variables;  // of ngx_http_complex_value_t*
 };
 
 struct LocConf {
@@ -43,11 +69,37 @@ struct LocConf {
     ngx_str_t location_base;  // its default: the folder of the location
     ngx_int_t track;          // an EventType, or kAnyType
     ngx_flag_t detail;
+    ngx_http_complex_value_t* geo;
+    ngx_http_complex_value_t* device;
+    ngx_http_complex_value_t* language;
+    ngx_http_complex_value_t* user;
+    ngx_http_complex_value_t* explain;  // who may ask for debug=1
+    ngx_array_t* keys;                  // of KeyConf
+    CookieConf* cookie;
+    ConsentConf* consent;
 };
 
 inline constexpr ngx_int_t kAnyType = -2;
 
+inline ngx_str_t* arguments(ngx_conf_t* cf) noexcept {
+    return static_cast<ngx_str_t*>(cf->args->elts);
+}
+
+// Logs what is wrong with a directive, so that the line and file are named.
+template <class... Args>
+char* complain(ngx_conf_t* cf, const char* format, Args... args) noexcept {
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, format, args...);
+    return conf_error();
+}
+
 extern ngx_command_t commands[];
+
+// Directives about the visitor, in conf_visitor.cpp.
+char* set_value(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* set_key(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* set_session_cookie(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* set_consent(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* merge_visitor(ngx_conf_t* cf, LocConf* from, LocConf* to);
 
 void* create_main_conf(ngx_conf_t* cf);
 char* init_main_conf(ngx_conf_t* cf, void* conf);

@@ -39,11 +39,9 @@ void make_folder(ngx_cycle_t* cycle, const std::string& path) noexcept {
 // Counters in the zone, where no state file is configured.
 State zone_state(Zone zone) noexcept {
     const auto memory = zone.state();
-    const uint64_t entries = State::dedupe_entries_in(memory.size() / 2);
+    const size_t free = memory.size() - State::size(kBucketEntries, 0);  // kSmallest sees to it
+    const uint64_t entries = State::dedupe_entries_in(free / 2);
     const size_t fixed = State::size(entries, 0);
-    if (memory.size() <= fixed) {
-        return {};
-    }
     if (State::check(memory, memory.size()) != nullptr) {
         const auto slots = static_cast<uint32_t>((memory.size() - fixed) / sizeof(GroupSlot));
         State::format(memory, entries, slots, static_cast<uint32_t>(this_process()) | 1u << 31);
@@ -56,7 +54,8 @@ void publish_first(ngx_cycle_t* cycle, MainConf& conf) noexcept {
     uint32_t without = 0;
     const Seconds now = ngx_time();
     const Publish result =
-        setup.target.zone.head().image_hash.load() == setup.compiled.image().head().hash
+        setup.target.zone.publishes(setup.compiled.image().head().hash,
+                                    setup.target.state.head().node)
             ? Publish::done
             : publish_image(setup.target, setup.compiled.bytes, this_process(), now, without);
     if (result == Publish::done) {

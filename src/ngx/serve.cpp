@@ -1,15 +1,23 @@
 // …/serve: which ad for these placements, now.
 #include <time.h>
 
+#include <string>
+#include <vector>
+
 #include "core/decide.hpp"
+#include "core/explain.hpp"
 #include "core/query.hpp"
 #include "core/render.hpp"
 #include "ngx/handlers.hpp"
+#include "ngx/ledger.hpp"
+#include "ngx/visitor.hpp"
 #include "ngx/worker.hpp"
 
 namespace ads::ngx {
 
 namespace {
+
+constexpr uint32_t kSampled = 512;  // candidates looked at in one pass
 
 int64_t monotonic_ns() noexcept {
     timespec now;
@@ -17,60 +25,56 @@ int64_t monotonic_ns() noexcept {
     return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-// Counts a serve the moment it is decided: two workers never take the same one.
-class Counters {
-public:
-    explicit Counters(Worker& worker) noexcept : worker_(worker) {}
-
-    bool take(uint32_t group, const Request& request) noexcept {
-        const Image& image = worker_.image();
-        const uint32_t slot = image.slot_of(group);
-        if (request.invalid || slot == kNone) {
-            return true;
-        }
-        const Day day = image.day_of(image.campaign_of(image.groups()[group]), request.now / 1000);
-        worker_.state().slot(slot).at(Counter::serves).count(day, 1);
-        return true;
-    }
-
-private:
-    Worker& worker_;
-};
-
-std::string_view user_agent(ngx_http_request_t* r) noexcept {
-    return r->headers_in.user_agent == nullptr ? std::string_view()
-                                               : view(r->headers_in.user_agent->value);
-}
+using Placements = FixedVector<uint32_t, kMaxPage>;
 
 InputError find_placements(const Image& image, const ServeQuery& query,
-                           std::span<uint32_t> placements) noexcept {
-    for (size_t i = 0; i < query.placement_count; i++) {
-        placements[i] = image.find_placement(query.placements[i]);
-        if (placements[i] == kNone) {
+                           Placements& placements) noexcept {
+    for (const auto slug : query.placements) {
+        const uint32_t placement = image.find_placement(slug);
+        if (placement == kNone) {
             return {"unknown_placement", "there is no placement with that id"};
         }
+        placements.push_back(placement);
     }
     return {};
 }
 
-Token token_of(const Image& image, const Pick& pick, uint64_t serve, Millis now, uint16_t agent,
-               uint32_t node) noexcept {
+// One request as the handler sees it.
+struct Serve {
+    ngx_http_request_t* r;
+    RequestCtx* ctx;
+    Query params;
+    ServeQuery query;
+    Visitor visitor;
+    Keys keys;
+    Request request;
+    Page page;
+    std::vector<Refusal>* trace = nullptr;  // for debug=1
+};
+
+Token token_of(const Image& image, const Pick& pick, uint64_t serve, const Serve& s) noexcept {
     const auto& group = image.groups()[pick.group];
     Token token;
-    token.issued = now;
+    token.issued = s.request.now;
     token.serve = serve;
+    token.flags = static_cast<uint8_t>((s.visitor.consent ? kTokenConsent : 0) |
+                                       (s.request.invalid ? kTokenInvalid : 0) |
+                                       (pick.by_session ? kTokenExperiment : 0));
     token.campaign = image.campaign_of(group).id;
     token.ad_group = group.id;
     token.creative = image.creatives()[pick.creative].id;
     token.experiment = pick.experiment;
     token.placement = image.placements()[pick.placement].hash;
-    token.agent = agent;
-    token.node = node;
+    token.agent = s.visitor.agent;
+    token.node = worker->node();
     return token;
 }
 
-Event serve_event(const Image& image, const Pick& pick, const Token& token) noexcept {
+Event serve_event(const Image& image, const Pick& pick, const Token& token,
+                  const Visitor& visitor) noexcept {
     return {.type = EventType::serve,
+            .device = visitor.device,
+            .consent = visitor.consent,
             .time = token.issued,
             .issued = token.issued,
             .serve = token.serve,
@@ -79,32 +83,41 @@ Event serve_event(const Image& image, const Pick& pick, const Token& token) noex
             .creative = token.creative,
             .experiment = token.experiment,
             .node = token.node,
-            .placement = image.text(image.placements()[pick.placement].slug)};
+            .placement = image.text(image.placements()[pick.placement].slug),
+            .country = visitor.country(),
+            .session = visitor.session.empty() ? kAnonymous : visitor.session,
+            .user = visitor.user};
 }
 
-// Turns the picks into ads with tokens, and their serves into events.
-Ad* make_ads(ngx_http_request_t* r, RequestCtx* ctx, std::span<const Pick> picks,
-             Millis now) noexcept {
+// Turns the picks into ads with tokens, and their serves into events. Empty
+// without memory.
+std::span<const Ad> make_ads(Serve& s) noexcept {
     const Image& image = worker->image();
-    auto* ads = static_cast<Ad*>(ngx_palloc(r->pool, sizeof(Ad) * picks.size()));
-    auto* served = static_cast<Served*>(ngx_palloc(r->pool, sizeof(Served) * picks.size()));
+    ngx_pool_t* pool = s.r->pool;
+    const size_t count = s.page.filled();
+    auto* ads = static_cast<Ad*>(ngx_palloc(pool, sizeof(Ad) * count));
+    auto* served = static_cast<Served*>(ngx_palloc(pool, sizeof(Served) * count));
     if (ads == nullptr || served == nullptr) {
-        return nullptr;
+        return {};
     }
     const Key& key = worker->ring().signer();
-    const uint16_t agent = key.agent(user_agent(r));
     worker->make_room();
-    for (size_t i = 0; i < picks.size(); i++) {
-        ads[i].pick = picks[i];
-        ads[i].serve = worker->rng().next();
-        const Token token = token_of(image, picks[i], ads[i].serve, now, agent, worker->node());
-        mint_tokens(ads[i], image, token, key);
-        worker->record(serve_event(image, picks[i], token), {.type = EventType::serve});
-        served[i] = {token.campaign, token.ad_group, token.creative};
+    size_t n = 0;
+    for (const auto& pick : s.page.picks()) {
+        if (!pick.filled()) {
+            continue;
+        }
+        ads[n].pick = pick;
+        ads[n].serve = worker->rng().next();
+        const Token token = token_of(image, pick, ads[n].serve, s);
+        mint_tokens(ads[n], image, token, key);
+        worker->record(serve_event(image, pick, token, s.visitor), {.type = EventType::serve});
+        served[n] = {token.campaign, token.ad_group, token.creative};
+        n++;
     }
-    ctx->served = served;
-    ctx->served_count = picks.size();
-    return ads;
+    s.ctx->served = served;
+    s.ctx->served_count = n;
+    return {ads, n};
 }
 
 std::string_view content_type(Format format) noexcept {
@@ -119,8 +132,28 @@ std::string_view content_type(Format format) noexcept {
     return "application/json";
 }
 
-void render(Out& out, const ServeQuery& query, std::span<const Ad> ads,
-            std::string_view base) noexcept {
+// "debug":[{"placement":…,"candidates":[{"ad_group":…,"reason":…}]}]
+std::string explained(const Serve& s) {
+    const Image& image = worker->image();
+    std::string text = ",\"debug\":[";
+    for (const auto& pick : s.page.picks()) {
+        text += text.ends_with('[') ? "{\"placement\":\"" : ",{\"placement\":\"";
+        text += image.text(image.placements()[pick.placement].slug);
+        text += "\",\"candidates\":[";
+        for (const auto& one : explain(worker->view(), s.request, pick, *s.trace)) {
+            text += text.ends_with('[') ? "{\"ad_group\":" : ",{\"ad_group\":";
+            text += std::to_string(image.groups()[one.group].id);
+            text += ",\"reason\":\"";
+            text += one.reason == Reason::none ? std::string_view("served") : name_of(one.reason);
+            text += "\"}";
+        }
+        text += "]}";
+    }
+    return text + "]";
+}
+
+void render(Out& out, const ServeQuery& query, std::span<const Ad> ads, std::string_view base,
+            std::string_view more) noexcept {
     const Image& image = worker->image();
     switch (query.format) {
         case Format::html:
@@ -129,35 +162,97 @@ void render(Out& out, const ServeQuery& query, std::span<const Ad> ads,
         case Format::js:
             out.put(query.callback);
             out.put('(');
-            render_json(out, image, ads, base);
+            render_json(out, image, ads, base, more);
             out.put(");");
             break;
         case Format::json:
-            render_json(out, image, ads, base);
+            render_json(out, image, ads, base, more);
             break;
     }
 }
 
-ngx_int_t answer(ngx_http_request_t* r, RequestCtx* ctx, const ServeQuery& query,
-                 std::span<const Ad> ads) noexcept {
+ngx_int_t answer(Serve& s, std::span<const Ad> ads) noexcept {
+    ngx_http_request_t* r = s.r;
     no_store(r);
-    if (ads.empty() && query.format == Format::html) {
+    if (s.visitor.fresh_session) {
+        set_session(r, s.visitor);
+    }
+    if (ads.empty() && s.query.format == Format::html) {
         return send(r, {.status = NGX_HTTP_NO_CONTENT});
     }
     const LocConf* conf = loc_conf(r);
     const std::string_view base = view(conf->base.len > 0 ? conf->base : conf->location_base);
-    const size_t room = rendered_size(worker->image(), ads, base) + query.callback.size() + 8;
+    const std::string debug = s.trace == nullptr ? std::string() : explained(s);
+    const size_t room =
+        rendered_size(worker->image(), ads, base) + s.query.callback.size() + debug.size() + 8;
     auto* memory = static_cast<char*>(ngx_pnalloc(r->pool, room));
     if (memory == nullptr) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
     Out out(memory, room);
-    render(out, query, ads, base);
+    render(out, s.query, ads, base, debug);
     if (out.overflow()) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
-    ctx->answer = {NGX_HTTP_OK, content_type(query.format), out.text()};
-    return ads.empty() ? send(r, ctx->answer) : worker->hold(r, ctx);
+    s.ctx->answer = {NGX_HTTP_OK, content_type(s.query.format), out.text()};
+    return ads.empty() ? send(r, s.ctx->answer) : worker->hold(r, s.ctx);
+}
+
+// Targeting reasons cost a pass over the candidates, so they are counted on
+// one request in 64, on a part of the candidates, and scaled.
+void sample_refusals(Serve& s, std::span<const uint32_t> placements) noexcept {
+    const Image& image = worker->image();
+    for (const uint32_t placement : placements) {
+        FixedVector<Refusal, kSampled> found;
+        const double each =
+            sample_reasons(worker->view(), s.request, image.placements()[placement],
+                           worker->sample_offset(), kSampled, [&](uint32_t group, Reason reason) {
+                               found.push_back({group, reason});
+                           });
+        for (const auto& [group, reason] : found) {
+            const uint32_t slot = image.slot_of(group);
+            if (slot != kNone) {
+                const auto& campaign = image.campaign_of(image.groups()[group]);
+                worker->state().refuse(slot, reason, image.day_of(campaign, s.request.now / 1000),
+                                       static_cast<uint64_t>(each * 64 + 0.5));
+            }
+        }
+    }
+}
+
+void gather(Serve& s) noexcept {
+    const auto& key = worker->ring().signer();
+    s.visitor = visitor_of(s.r, key, true);
+    gather_keys(s.r, s.query, s.visitor.consent, s.keys);
+    s.request = {.now = worker->now(),
+                 .device = s.visitor.device,
+                 .geo = s.visitor.geo,
+                 .language = s.visitor.language,
+                 .url = page_url(s.r, s.query),
+                 .keys = s.keys,
+                 .session = s.visitor.session};
+}
+
+ngx_int_t serve(Serve& s, std::span<const uint32_t> placements) noexcept {
+    const int64_t began = monotonic_ns();
+    gather(s);
+    std::vector<Refusal> trace;
+    if (s.query.debug) {
+        const std::string_view allowed = value_of(s.r, loc_conf(s.r)->explain);
+        s.trace = allowed.empty() || allowed == "0" || allowed == "off" ? nullptr : &trace;
+    }
+    WorkerLedger ledger(*worker, s.request, s.trace);
+    decide(worker->view(), s.request, placements, s.page, worker->rng(), ledger);
+    if (worker->samples()) {
+        sample_refusals(s, placements);
+    }
+    const auto ads = make_ads(s);
+    if (ads.size() != s.page.filled()) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+    s.ctx->decision = ads.empty() ? "no_ad" : "served";
+    s.ctx->nanoseconds = monotonic_ns() - began;
+    return answer(s, ads);
 }
 
 }  // namespace
@@ -166,47 +261,33 @@ ngx_int_t serve_handler(ngx_http_request_t* r) {
     if ((r->method & (NGX_HTTP_GET | NGX_HTTP_HEAD)) == 0) {
         return not_allowed(r, "GET, HEAD");
     }
-    if (ngx_http_discard_request_body(r) != NGX_OK) {
-        return NGX_HTTP_BAD_REQUEST;
+    if (const ngx_int_t rc = ngx_http_discard_request_body(r); rc != NGX_OK) {
+        return rc;
     }
-    RequestCtx* ctx = context(r);
-    if (ctx == nullptr) {
+    Serve s;
+    s.r = r;
+    s.ctx = context(r);
+    if (s.ctx == nullptr) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
     if (worker == nullptr || !worker->refresh()) {
         return NGX_HTTP_SERVICE_UNAVAILABLE;
     }
-    const int64_t began = monotonic_ns();
-    Query params;
-    ServeQuery query;
-    if (const auto error = query_of(r, params)) {
+    if (const auto error = query_of(r, s.params)) {
         return send_error(r, NGX_HTTP_BAD_REQUEST, error);
     }
-    if (const auto error = read_serve(params, query)) {
+    if (const auto error = read_serve(s.params, s.query)) {
         return send_error(r, NGX_HTTP_BAD_REQUEST, error);
     }
-    std::array<uint32_t, kMaxPage> placements;
-    if (const auto error = find_placements(worker->image(), query, placements)) {
+    Placements placements;
+    if (const auto error = find_placements(worker->image(), s.query, placements)) {
         return send_error(r, NGX_HTTP_BAD_REQUEST, error);
     }
     if (r->method == NGX_HTTP_HEAD) {
         no_store(r);
-        return send(r, {NGX_HTTP_OK, content_type(query.format), {}});
+        return send(r, {NGX_HTTP_OK, content_type(s.query.format), {}});
     }
-    const Request request{.now = worker->now()};
-    Counters counters(*worker);
-    Page page;
-    for (size_t i = 0; i < query.placement_count; i++) {
-        decide(worker->view(), request, placements[i], page, worker->rng(), counters);
-    }
-    const auto picks = page.picks();
-    const Ad* ads = make_ads(r, ctx, picks, request.now);
-    if (ads == nullptr && !picks.empty()) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-    ctx->decision = picks.empty() ? "no_ad" : "served";
-    ctx->nanoseconds = monotonic_ns() - began;
-    return answer(r, ctx, query, {ads, picks.size()});
+    return serve(s, placements);
 }
 
 }  // namespace ads::ngx

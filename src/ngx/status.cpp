@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kDefaultLimit = 100;
 constexpr size_t kMaxLimit = 1000;
 constexpr size_t kHeadRoom = 16 << 10;
-constexpr size_t kRowRoom = 640;  // six metrics of 70 characters are less, too
+constexpr size_t kRowRoom = 1024;  // six metrics of 70 characters are less, too
 
 struct Filter {
     Id ad_group = 0;
@@ -33,8 +33,7 @@ bool read_number(std::string_view text, uint32_t& number) noexcept {
 }
 
 InputError read_filter(const Query& query, Filter& filter) noexcept {
-    for (size_t i = 0; i < query.count; i++) {
-        const auto& [name, value] = query.params[i];
+    for (const auto& [name, value] : query.params) {
         uint32_t number = 0;
         if (name == "format") {
             if (value != "json" && value != "prometheus") {
@@ -86,7 +85,8 @@ template <class F>
 void each_group(const Image& image, const Filter& filter, F f) noexcept {
     if (filter.ad_group != 0) {
         const uint32_t group = image.find_group(filter.ad_group);
-        if (group != kNone) {
+        if (group != kNone && (filter.campaign == 0 ||
+                               image.campaign_of(image.groups()[group]).id == filter.campaign)) {
             f(group);
         }
         return;
@@ -101,6 +101,42 @@ void each_group(const Image& image, const Filter& filter, F f) noexcept {
             shown++;
         }
     }
+}
+
+// Today's refusals by reason. Targeting reasons are counted on a sample of the
+// requests and scaled: those are named under "sampled".
+void put_refused(Out& out, uint32_t slot, Day day) noexcept {
+    const auto each = [&](auto f) {
+        for (size_t i = 0; slot != kNone && i < kRefusals; i++) {
+            const DayCount count{
+                worker->state().slot(slot).refusals[i].load(std::memory_order_relaxed)};
+            if (count.day() == day && count.used() > 0) {
+                f(static_cast<Reason>(i + 1), count.used());
+            }
+        }
+    };
+    std::string_view comma;
+    const auto name = [&](Reason reason) {
+        out.put(comma);
+        out.put('"');
+        out.put(name_of(reason));
+        out.put('"');
+        comma = ",";
+    };
+    out.put("\"refused\":{");
+    each([&](Reason reason, uint64_t count) {
+        name(reason);
+        out.put(':');
+        out.number(count);
+    });
+    comma = {};
+    out.put("},\"sampled\":[");
+    each([&](Reason reason, uint64_t) {
+        if (is_targeting(reason)) {
+            name(reason);
+        }
+    });
+    out.put(']');
 }
 
 void put_group(Out& out, const Image& image, uint32_t index) noexcept {
@@ -127,7 +163,9 @@ void put_group(Out& out, const Image& image, uint32_t index) noexcept {
     // Nothing is paced yet: each draw is served.
     out.put(",\"pace\":{\"strategy\":\"");
     out.put(name_of(group.strategy));
-    out.put("\",\"status\":null,\"utilization\":null,\"probability\":1.0},\"refused\":{}}");
+    out.put("\",\"status\":null,\"utilization\":null,\"probability\":1.0},");
+    put_refused(out, image.slot_of(index), row.day);
+    out.put('}');
 }
 
 void put_catalog(Out& out, const Image& image) noexcept {

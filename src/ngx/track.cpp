@@ -4,6 +4,7 @@
 #include "core/render.hpp"
 #include "core/token.hpp"
 #include "ngx/handlers.hpp"
+#include "ngx/visitor.hpp"
 #include "ngx/worker.hpp"
 
 namespace ads::ngx {
@@ -79,7 +80,8 @@ bool set_location(ngx_http_request_t* r, const Tracked& tracked) noexcept {
                                     kTokenMaxMoney);
         mint(conversion, *worker->ring().find(tracked.token.key), click_id);
     }
-    const size_t room = url.size() * (1 + kTokenChars / 10) + 1;
+    // The shortest macro has ten characters.
+    const size_t room = url.size() * (1 + kLongestMacro / 10) + 1;
     auto* memory = static_cast<char*>(ngx_pnalloc(r->pool, room));
     auto* location = static_cast<ngx_table_elt_t*>(ngx_list_push(&r->headers_out.headers));
     if (memory == nullptr || location == nullptr) {
@@ -87,7 +89,18 @@ bool set_location(ngx_http_request_t* r, const Tracked& tracked) noexcept {
     }
     Out out(memory, room);
     if (creative.has_macros) {
-        render_click_url(out, url, {click_id, kTokenChars});
+        const Token& token = tracked.token;
+        const uint32_t placement = image.find_placement(token.placement);
+        render_click_url(
+            out, url,
+            {.click_id = {click_id, kTokenChars},
+             .campaign = token.campaign,
+             .ad_group = token.ad_group,
+             .creative = token.creative,
+             .placement = placement == kNone ? std::string_view()
+                                             : image.text(image.placements()[placement].slug),
+             .timestamp = worker->now() / 1000,
+             .cachebuster = worker->rng().next()});
     } else {
         out.put(url);
     }
@@ -112,12 +125,14 @@ Answer answer_of(ngx_http_request_t* r, const Tracked& tracked) noexcept {
     return {NGX_HTTP_OK, "image/gif", {reinterpret_cast<const char*>(kPixel), sizeof kPixel}};
 }
 
-Event event_of(const Tracked& tracked, Millis now) noexcept {
+Event event_of(ngx_http_request_t* r, const Tracked& tracked, Millis now) noexcept {
     const Image& image = worker->image();
     const Token& token = tracked.token;
     const uint32_t placement = image.find_placement(token.placement);
+    const Visitor visitor = visitor_of(r, worker->ring().signer(), false);
     Event event{.type = tracked.type,
-                .consent = (token.flags & kTokenConsent) != 0,
+                .device = visitor.device,
+                .consent = visitor.consent,
                 .time = now,
                 .issued = token.issued,
                 .serve = token.serve,
@@ -126,7 +141,10 @@ Event event_of(const Tracked& tracked, Millis now) noexcept {
                 .creative = token.creative,
                 .experiment = token.experiment,
                 .price = token.price,
-                .node = token.node};
+                .node = token.node,
+                .country = visitor.country(),
+                .session = visitor.session.empty() ? kAnonymous : visitor.session,
+                .user = visitor.user};
     if (placement != kNone) {
         event.placement = image.text(image.placements()[placement].slug);
     }
@@ -149,7 +167,7 @@ ngx_int_t count(ngx_http_request_t* r, RequestCtx* ctx, const Tracked& tracked) 
             ctx->decision = "duplicate";
             break;
         case Claim::fresh: {
-            const Event event = event_of(tracked, worker->now());
+            const Event event = event_of(r, tracked, worker->now());
             if (event.invalid != Invalid::none) {
                 worker->state().add(Total::invalid);
                 ctx->invalid = name_of(event.invalid);
@@ -165,7 +183,9 @@ ngx_int_t count(ngx_http_request_t* r, RequestCtx* ctx, const Tracked& tracked) 
 }
 
 ngx_int_t refuse(ngx_http_request_t* r, TokenError error) noexcept {
-    worker->state().add(Total::rejected);
+    if (r->method != NGX_HTTP_HEAD) {
+        worker->state().add(Total::rejected);
+    }
     return send_error(r, NGX_HTTP_BAD_REQUEST, describe_error(error));
 }
 
@@ -238,7 +258,10 @@ ngx_int_t track(ngx_http_request_t* r, RequestCtx* ctx) {
     if (++ctx->tries < kMaxTries) {
         return wait(r, ctx);
     }
-    return NGX_HTTP_SERVICE_UNAVAILABLE;
+    // The worker that has it is stopped or stuck; it counts when it goes on.
+    worker->state().add(Total::duplicate);
+    ctx->decision = "duplicate";
+    return send(r, answer_of(r, tracked));
 }
 
 }  // namespace

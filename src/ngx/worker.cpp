@@ -50,6 +50,7 @@ bool Worker::start(ngx_log_t* log) {
     log_ = log;
     me_ = this_process();
     state_ = setup_.target.state;
+    frequency_ = setup_.frequency.frequency();
     place_ = state_.enter(me_);
     pin_ = zone().enter(me_, process_alive);
     if (place_ == State::kNoSlot || pin_ == kNone) {
@@ -85,11 +86,7 @@ Worker::~Worker() {
         ngx_delete_posted_event(&flush_event_);
     }
     if (place_ != kNone && pin_ != kNone) {
-        const Flushed last = spool_.flush(now());
-        for (size_t i = 0; i < completions_.size(); i++) {
-            complete(completions_[i], i < last.written);
-        }
-        state_.dedupe().clear_pending(place_);
+        flush();
     }
     spool_.close();
     zone().give_up_lease(me_);
@@ -114,7 +111,9 @@ bool Worker::refresh() noexcept {
     if (pin_ == kNone || place_ == kNone) {
         return false;
     }
-    if (zone().generation() != generation_) {
+    // An image names slots of one state: a worker whose configuration had another
+    // serves its last one until it is gone.
+    if (zone().generation() != generation_ && zone().current_node() == node()) {
         const Image image = zone().pin(pin_, generation_);
         view_.bind(image);
     }
@@ -146,19 +145,23 @@ void Worker::record(const Event& event, const Completion& completion) noexcept {
         completions_.push_back(completion);
     } else {
         complete(completion, false);
+        state_.add(Total::dropped);
     }
 }
 
 Completion Worker::completion_of(const Event& event, uint32_t entry) const noexcept {
-    Completion completion{.type = event.type, .counts = true, .entry = entry};
+    // Invalid events stand in the spool, with their reason, and nowhere else.
+    Completion completion{
+        .type = event.type, .counts = event.invalid == Invalid::none, .entry = entry};
     const uint32_t group = image().find_group(event.ad_group);
     if (group != kNone) {
         // A pixel belongs to its serve's local day, the rest to the day it arrives.
         const bool pixel = event.type == EventType::impression || event.type == EventType::viewable;
         const auto& campaign = image().campaign_of(image().groups()[group]);
         completion.slot = image().slot_of(group);
-        completion.day = image().day_of(campaign, (pixel ? event.issued : event.time) / 1000);
-        completion.spend = event.invalid == Invalid::none ? event.price : 0;
+        completion.today = image().day_of(campaign, event.time / 1000);
+        completion.day = pixel ? image().day_of(campaign, event.issued / 1000) : completion.today;
+        completion.spend = event.price;
     }
     return completion;
 }
@@ -186,18 +189,16 @@ void Worker::on_flush(ngx_event_t*) {
 
 void Worker::complete(const Completion& c, bool written) noexcept {
     if (!written) {
-        state_.add(Total::dropped);
         if (c.entry != kNone) {
             state_.dedupe().release(c.entry, place_);
         }
         return;
     }
-    state_.add(Total::written);
     if (c.counts && c.slot != kNone) {
         GroupSlot& slot = state_.slot(c.slot);
-        slot.at(counter_of(c.type)).count(c.day, 1);
+        slot.at(counter_of(c.type)).count(c.day, 1, c.today);
         if (c.spend > 0) {
-            slot.at(Counter::spend).count(c.day, static_cast<uint64_t>(c.spend));
+            slot.at(Counter::spend).count(c.day, static_cast<uint64_t>(c.spend), c.today);
         }
     }
     if (c.entry != kNone) {
@@ -215,7 +216,9 @@ void Worker::flush() noexcept {
     }
     completions_.clear();
     state_.dedupe().clear_pending(place_);
+    state_.add(Total::written, flushed.written);
     if (flushed.dropped > 0) {
+        state_.add(Total::dropped, flushed.dropped);
         log_drops(flushed);
     }
 }
@@ -316,6 +319,15 @@ void Worker::edit_catalog() noexcept {
     }
 }
 
+void Worker::log_damage(const Adopted& adopted) noexcept {
+    for (const auto& path : adopted.damaged) {
+        ngx_log_error(NGX_LOG_ERR, log_, 0,
+                      "ads: segment \"%s\" is damaged: what follows its last whole record cannot "
+                      "be read",
+                      path.c_str());
+    }
+}
+
 // Settles what a dead worker left: its events that are in the spool are
 // counted, its other claims freed, its segment closed.
 void Worker::adopt_dead() noexcept {
@@ -347,16 +359,18 @@ void Worker::adopt_dead() noexcept {
             complete(written->second, true);
             return true;
         });
+        state_.add(Total::written, settled);
         state_.leave(place);
         ngx_log_error(NGX_LOG_NOTICE, log_, 0,
                       "ads: worker %uD is gone: %uD segments closed, %uL bytes cut, %uL events "
                       "settled",
                       pid_of(dead), adopted.segments, adopted.cut, settled);
+        log_damage(adopted);
     }
     if (!orphans_checked_) {
         // Segments whose worker has no place any more: the state is younger than they are.
         orphans_checked_ = true;
-        adopt_segments(setup_.spool_folder, 0, nullptr, [](void*, const Event&) {});
+        log_damage(adopt_segments(setup_.spool_folder, 0, nullptr, [](void*, const Event&) {}));
     }
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/event.hpp"
 #include "core/rng.hpp"
+#include "core/user_agent.hpp"
 #include "core/view.hpp"
 #include "io/publish.hpp"
 #include "io/spool.hpp"
@@ -22,7 +23,8 @@ struct Completion {
     bool counts = false;  // serves were counted when they were taken
     uint32_t slot = kNone;
     uint32_t entry = kNone;  // of the dedupe table
-    Day day = 0;
+    Day day = 0;             // to which it belongs
+    Day today = 0;           // on which it came
     MicroCents spend = 0;
 };
 
@@ -46,6 +48,12 @@ public:
     State& state() noexcept { return state_; }
     Zone& zone() noexcept { return setup_.target.zone; }
     Rng& rng() noexcept { return rng_; }
+    Frequency& frequency() noexcept { return frequency_; }
+    DeviceCache& devices() noexcept { return devices_; }
+
+    // True for one request in 64: its targeting reasons are counted.
+    bool samples() noexcept { return (++requests_ & 63) == 0; }
+    uint32_t sample_offset() noexcept { return static_cast<uint32_t>(rng_.next()); }
     const KeyRing& ring() const noexcept { return setup_.ring; }
     const TokenLives& lives() const noexcept { return conf_.lives; }
     const std::string& spool_folder() const noexcept { return setup_.spool_folder; }
@@ -80,6 +88,7 @@ private:
     void edit_catalog() noexcept;
     void adopt_dead() noexcept;
     void log_drops(const Flushed& flushed) noexcept;
+    void log_damage(const Adopted& adopted) noexcept;
 
     MainConf& conf_;
     Setup& setup_;
@@ -91,6 +100,9 @@ private:
     uint64_t generation_ = 0;
     View view_;
     Rng rng_;
+    Frequency frequency_;
+    DeviceCache devices_;
+    uint64_t requests_ = 0;
     Spool spool_;
     std::vector<Completion> completions_;  // of the turn's records
     ngx_queue_t held_;

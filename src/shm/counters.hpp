@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/reason.hpp"
 #include "core/types.hpp"
 
 namespace ads {
@@ -41,21 +42,38 @@ inline constexpr Counter counter_of(EventType type) noexcept {
     return static_cast<Counter>(type);
 }
 
+// Adds n to today's word; whatever other day it holds is over.
+inline void count_day(std::atomic<uint64_t>& word, Day day, uint64_t n) noexcept {
+    uint64_t seen = word.load(std::memory_order_relaxed);
+    for (;;) {
+        const DayCount now{seen};
+        const uint64_t used = now.day() != day ? 0 : now.used();
+        if (word.compare_exchange_weak(seen, DayCount::pack(day, used + n),
+                                       std::memory_order_relaxed)) {
+            return;
+        }
+    }
+}
+
+// For those who do not know what day it is.
+inline constexpr Day kNoToday = 0xfff;
+
 // One counter of one group.
 struct DayCounter {
     std::array<std::atomic<uint64_t>, 2> words;
 
     // Adds n to `day` unless that would pass the limit, or the day is too long
-    // past to have a word. A stored day never goes back.
-    bool take(Day day, uint64_t n, uint64_t limit) noexcept {
+    // past to have a word. A stored day does not go back, but for one that lies
+    // ahead of `today`: then the clock was wrong, and the count is gone already.
+    bool take(Day day, uint64_t n, uint64_t limit, Day today = kNoToday) noexcept {
         auto& word = words[day & 1];
         uint64_t seen = word.load(std::memory_order_relaxed);
         for (;;) {
             const DayCount now{seen};
-            if (now.day() > day) {
+            if (now.day() > day && now.day() <= today + 1) {
                 return false;
             }
-            const uint64_t used = now.day() < day ? 0 : now.used();
+            const uint64_t used = now.day() != day ? 0 : now.used();
             if (n > limit || used > limit - n) {
                 return false;
             }
@@ -66,7 +84,26 @@ struct DayCounter {
         }
     }
 
-    bool count(Day day, uint64_t n) noexcept { return take(day, n, DayCount::kMaxUsed); }
+    // Undoes a take of this day; never below zero.
+    void give_back(Day day, uint64_t n) noexcept {
+        auto& word = words[day & 1];
+        uint64_t seen = word.load(std::memory_order_relaxed);
+        for (;;) {
+            const DayCount now{seen};
+            if (now.day() != day) {
+                return;
+            }
+            const uint64_t left = now.used() > n ? now.used() - n : 0;
+            if (word.compare_exchange_weak(seen, DayCount::pack(day, left),
+                                           std::memory_order_relaxed)) {
+                return;
+            }
+        }
+    }
+
+    bool count(Day day, uint64_t n, Day today = kNoToday) noexcept {
+        return take(day, n, DayCount::kMaxUsed, today);
+    }
 
     uint64_t read(Day day) const noexcept {
         const DayCount now{words[day & 1].load(std::memory_order_relaxed)};
@@ -74,17 +111,25 @@ struct DayCounter {
     }
 };
 
+// Reasons are counted but for `none` and `lost`.
+inline constexpr size_t kRefusals = static_cast<size_t>(Reason::lost) - 1;
+
 // The counters of one ad group. The slot belongs to the id, not to a catalog:
 // a group that is gone keeps it for some days, one that returns finds it.
 struct alignas(64) GroupSlot {
     std::atomic<uint32_t> id;         // 0: free
     std::atomic<uint32_t> last_seen;  // Unix seconds of the last catalog with it
     std::array<DayCounter, kCounters> counters;
+    std::array<std::atomic<uint64_t>, kRefusals> refusals;  // of the newest day, by reason
 
     DayCounter& at(Counter c) noexcept { return counters[static_cast<size_t>(c)]; }
     const DayCounter& at(Counter c) const noexcept { return counters[static_cast<size_t>(c)]; }
 };
 
-static_assert(sizeof(GroupSlot) == 128);
+static_assert(sizeof(GroupSlot) == 256);
+
+inline size_t refusal_index(Reason reason) noexcept {
+    return static_cast<size_t>(reason) - 1;
+}
 
 }  // namespace ads

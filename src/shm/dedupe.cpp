@@ -116,8 +116,14 @@ Claim Dedupe::confirm(uint64_t key, uint32_t now, uint32_t owner, uint32_t first
         while (i != entry) {
             uint64_t word = entries_[i].control.load();
             const Control other(word);
-            if (!other.holds_key() || other.expired(now) || entries_[i].key.load() != key ||
-                entries_[i].control.load() != word) {
+            if (!other.holds_key() || other.expired(now)) {
+                break;
+            }
+            const bool same = entries_[i].key.load() == key;
+            if (entries_[i].control.load() != word) {
+                continue;  // it changed hands or state while we looked: look again
+            }
+            if (!same) {
                 break;
             }
             if (other.state() != State::tentative || i < entry) {

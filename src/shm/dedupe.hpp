@@ -35,6 +35,7 @@ struct alignas(64) WorkerSlot {
     std::atomic<Who> who;
     std::atomic<uint32_t> pending_count;
     std::atomic<uint32_t> pending[kMaxPending];
+    std::atomic<Who> heir;  // who settles for a dead `who`; it may die, too
 };
 
 enum class Claim : uint8_t {

@@ -124,6 +124,9 @@ uint32_t State::assign_slots(std::span<const Id> ids, std::span<uint32_t> out, S
                 word.store(0, std::memory_order_relaxed);
             }
         }
+        for (auto& word : slot.refusals) {
+            word.store(0, std::memory_order_relaxed);
+        }
         slot.last_seen.store(stamp, std::memory_order_relaxed);
         slot.id.store(ids[i], std::memory_order_release);
         out[i] = free.back();
@@ -144,7 +147,8 @@ uint32_t State::enter(Who who) noexcept {
 }
 
 void State::leave(uint32_t worker) noexcept {
-    workers_[worker].who.store(0, std::memory_order_release);
+    workers_[worker].who.store(0);
+    workers_[worker].heir.store(0);
 }
 
 uint32_t State::adopt_dead(Who me, Alive alive, Who& dead) noexcept {
@@ -153,10 +157,17 @@ uint32_t State::adopt_dead(Who me, Alive alive, Who& dead) noexcept {
         if (who == 0 || who == me || alive(who)) {
             continue;
         }
-        dead = who;
-        if (workers_[i].who.compare_exchange_strong(who, me)) {
+        Who heir = workers_[i].heir.load();
+        if ((heir != 0 && alive(heir)) || !workers_[i].heir.compare_exchange_strong(heir, me)) {
+            continue;
+        }
+        // Another may have settled it meanwhile, and a new worker have entered.
+        if (workers_[i].who.load() == who) {
+            dead = who;
             return i;
         }
+        Who mine = me;
+        workers_[i].heir.compare_exchange_strong(mine, 0);
     }
     return kNoSlot;
 }

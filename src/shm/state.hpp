@@ -38,7 +38,7 @@ struct StateHead {
     std::array<TotalCounter, kTotals> totals;
 };
 
-inline constexpr uint64_t kStateMagic = 0x3130'6574'6174'7361;  // changes with the layout
+inline constexpr uint64_t kStateMagic = 0x3230'6574'6174'7361;  // changes with the layout
 
 class State {
 public:
@@ -68,6 +68,10 @@ public:
     }
     uint64_t total(Total total) const noexcept {
         return head_->totals[static_cast<size_t>(total)].value.load(std::memory_order_relaxed);
+    }
+
+    void refuse(uint32_t slot, Reason reason, Day day, uint64_t n) noexcept {
+        count_day(slots_[slot].refusals[refusal_index(reason)], day, n);
     }
 
     GroupSlot& slot(uint32_t index) const noexcept { return slots_[index]; }

@@ -19,22 +19,29 @@ size_t head_size() noexcept {
     return whole_pages(sizeof(ZoneHead) + kPage - 1);
 }
 
-// An eighth of the zone is for counters, the rest for the two halves.
+// An eighth of the zone is for counters, but enough for some; the rest is for
+// the two halves.
 size_t state_share(size_t bytes) noexcept {
-    return whole_pages(bytes / 8);
+    return std::max<size_t>(whole_pages(bytes / 8), 1 << 20);
+}
+
+size_t half(size_t bytes) noexcept {
+    const size_t fixed = head_size() + state_share(bytes);
+    return bytes <= fixed ? 0 : whole_pages((bytes - fixed) / 2);
 }
 
 }  // namespace
 
 size_t Zone::capacity(size_t bytes) noexcept {
-    const size_t fixed = head_size() + state_share(bytes);
-    return bytes <= fixed ? 0 : whole_pages((bytes - fixed) / 2);
+    const size_t slab = bytes / 128 + 8 * kPage;
+    return bytes <= slab ? 0 : half(bytes - slab);
 }
 
 size_t Zone::needed(size_t image) noexcept {
-    size_t bytes = kPage;
+    constexpr size_t kMiB = 1 << 20;
+    size_t bytes = kSmallest;
     while (capacity(bytes) < image) {
-        bytes += std::max(kPage, whole_pages(bytes / 64));
+        bytes += std::max(kMiB, bytes / 64 / kMiB * kMiB);
     }
     return bytes;
 }
@@ -44,7 +51,7 @@ void Zone::format(std::span<std::byte> memory) noexcept {
     head->magic = kZoneMagic;
     head->state_offset = head_size();
     head->state_size = state_share(memory.size());
-    head->half_size = capacity(memory.size());
+    head->half_size = half(memory.size());
     head->half_offset[0] = head->state_offset + head->state_size;
     head->half_offset[1] = head->half_offset[0] + head->half_size;
 }
@@ -65,6 +72,14 @@ size_t Zone::used() const noexcept {
         used += half->length;
     }
     return used;
+}
+
+uint32_t Zone::current_node() const noexcept {
+    const uint64_t current = generation();
+    if (current == 0) {
+        return 0;
+    }
+    return reinterpret_cast<const ImageHead*>(base_ + head_->half_offset[current & 1])->node;
 }
 
 uint32_t Zone::enter(Who who, Alive alive) noexcept {
@@ -136,6 +151,7 @@ void Zone::flip(int64_t now) noexcept {
     const auto* half = reinterpret_cast<const ImageHead*>(base_ + head_->half_offset[next & 1]);
     head_->published_at.store(now, std::memory_order_relaxed);
     head_->image_hash.store(half->hash, std::memory_order_relaxed);
+    head_->image_node.store(half->node, std::memory_order_relaxed);
     head_->generation.store(next);
 }
 
@@ -159,13 +175,16 @@ void Zone::give_up_lease(Who me) noexcept {
 
 void Zone::set_error(std::string_view text) noexcept {
     auto& shared = head_->error;
-    const size_t size = std::min(text.size(), shared.bytes.size());
+    size_t size = std::min(text.size(), shared.bytes.size());
+    while (size < text.size() && size > 0 && (static_cast<uint8_t>(text[size]) & 0xc0) == 0x80) {
+        size--;  // not within a character
+    }
     const uint32_t version = shared.version.load(std::memory_order_relaxed) | 1;
     shared.version.store(version, std::memory_order_seq_cst);
     for (size_t i = 0; i < size; i++) {
-        shared.bytes[i].store(text[i], std::memory_order_relaxed);
+        shared.bytes[i].store(text[i], std::memory_order_release);
     }
-    shared.size.store(static_cast<uint32_t>(size), std::memory_order_relaxed);
+    shared.size.store(static_cast<uint32_t>(size), std::memory_order_release);
     shared.version.store(version + 1, std::memory_order_seq_cst);
 }
 
@@ -174,11 +193,10 @@ size_t Zone::error(std::span<char> to) const noexcept {
     for (int tries = 0; tries < 1000; tries++) {
         const uint32_t before = shared.version.load(std::memory_order_seq_cst);
         const size_t size =
-            std::min<size_t>(shared.size.load(std::memory_order_relaxed), to.size());
+            std::min<size_t>(shared.size.load(std::memory_order_acquire), to.size());
         for (size_t i = 0; i < size; i++) {
-            to[i] = shared.bytes[i].load(std::memory_order_relaxed);
+            to[i] = shared.bytes[i].load(std::memory_order_acquire);
         }
-        std::atomic_thread_fence(std::memory_order_acquire);
         if ((before & 1) == 0 && shared.version.load(std::memory_order_seq_cst) == before) {
             return size;
         }

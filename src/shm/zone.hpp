@@ -35,6 +35,7 @@ struct ZoneHead {
     std::atomic<uint64_t> generation;  // 0: nothing published; the half is generation & 1
     std::atomic<int64_t> published_at;
     std::atomic<uint64_t> image_hash;  // of what is published
+    std::atomic<uint32_t> image_node;  // of the state it goes with
     std::atomic<uint64_t> epoch;       // of the configuration that may publish
     std::atomic<Who> publisher;
     std::atomic<uint64_t> lease;        // {pid : 32, expires : 32} of the one live editor
@@ -54,10 +55,14 @@ class Zone {
 public:
     Zone() noexcept = default;
 
-    // How large an image the zone of so many bytes holds; 0: the zone is too small.
+    // The smallest zone that is of any use.
+    static constexpr size_t kSmallest = 4 << 20;
+
+    // How large an image a zone of so many bytes holds, what nginx's slab
+    // takes for itself set aside.
     static size_t capacity(size_t bytes) noexcept;
 
-    // The size of a zone that holds an image of so many bytes.
+    // The size of a zone that holds an image of so many bytes, in whole MiB.
     static size_t needed(size_t image) noexcept;
 
     // Writes an empty zone into `memory`.
@@ -81,6 +86,16 @@ public:
     uint32_t enter(Who who, Alive alive) noexcept;
     void leave(uint32_t pin) noexcept;
 
+    // Whether the document with this hash is published for the state of this node.
+    bool publishes(uint64_t hash, uint32_t node) const noexcept {
+        return head_->image_hash.load(std::memory_order_acquire) == hash &&
+               head_->image_node.load(std::memory_order_acquire) == node;
+    }
+
+    // The node of the current image, safe to ask while an older one is pinned:
+    // as long as it is, nothing is written.
+    uint32_t current_node() const noexcept;
+
     // Pins the current generation and returns its image (none before the first
     // publication). What an earlier call returned is no longer safe to read.
     Image pin(uint32_t pin, uint64_t& generation) noexcept;
@@ -95,6 +110,7 @@ public:
             return Publish::too_large;
         }
         if (!lock(me, alive)) {
+            head_->waits_for.store(head_->publisher.load(), std::memory_order_relaxed);
             return Publish::busy;
         }
         Publish result = Publish::waits;

@@ -4,76 +4,20 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <new>
 #include <numeric>
 #include <stdexcept>
 #include <unordered_map>
 
+#include "core/catalog/builder.hpp"
 #include "core/catalog/calendar.hpp"
 #include "core/catalog/fragments.hpp"
+#include "core/catalog/index.hpp"
 
 namespace ads::catalog {
 
 namespace {
-
-// The image while it grows. Offsets stay valid, pointers do not.
-class Builder {
-public:
-    template <class T>
-    Slice<T> add(const std::vector<T>& items) {
-        static_assert(std::is_trivially_copyable_v<T>);
-        align(items.size() * sizeof(T) >= 64 ? 64 : alignof(T));
-        const Slice<T> slice{position(), static_cast<uint32_t>(items.size())};
-        append(items.data(), items.size() * sizeof(T));
-        return slice;
-    }
-
-    // The same text is stored once.
-    Text text(std::string_view text) {
-        if (text.empty()) {
-            return {};
-        }
-        const auto known = texts_.find(std::string(text));
-        if (known != texts_.end()) {
-            return known->second;
-        }
-        const Text at = unique_text(text);
-        texts_.emplace(text, at);
-        return at;
-    }
-
-    Text unique_text(std::string_view text) {
-        const Text at{position(), static_cast<uint32_t>(text.size())};
-        append(text.data(), text.size());
-        return at;
-    }
-
-    void align(size_t to) { bytes_.resize((bytes_.size() + to - 1) / to * to); }
-
-    std::vector<char> finish(ImageHead head) {
-        align(64);
-        head.magic = kImageMagic;
-        head.length = bytes_.size();
-        std::memcpy(bytes_.data(), &head, sizeof head);
-        return std::move(bytes_);
-    }
-
-private:
-    uint32_t position() const {
-        if (bytes_.size() > 0xffff'0000) {
-            throw std::length_error("the compiled catalog would be over 4 GiB");
-        }
-        return static_cast<uint32_t>(bytes_.size());
-    }
-
-    void append(const void* data, size_t size) {
-        const auto* from = static_cast<const char*>(data);
-        bytes_.insert(bytes_.end(), from, from + size);
-    }
-
-    std::vector<char> bytes_ = std::vector<char>(sizeof(ImageHead));
-    std::unordered_map<std::string, Text> texts_;
-};
 
 template <class Hash>
 std::vector<uint32_t> hash_table(size_t count, Hash hash_of) {
@@ -106,6 +50,12 @@ MicroCents unit_price(const Price& price) {
     return per_thousand ? (price.amount + 500) / 1000 : price.amount;
 }
 
+// What a thousand impressions bring. Of clicks and actions it depends on how
+// many come: the price of one is what an estimate scales.
+MicroCents ecpm(const Price& price) {
+    return price.model == PriceModel::flat ? price.amount * 1000 : price.amount;
+}
+
 class Compiler {
 public:
     Compiler(const Document& document, Seconds now) : document_(document), now_(now) {}
@@ -116,7 +66,10 @@ public:
             lay_campaign(campaign);
         }
         order_groups();
+        lay_experiments();
+        lay_together();
         lay_seats();
+        lay_index();
         lay_openings();
         return finish(hash);
     }
@@ -125,8 +78,10 @@ private:
     // A group together with what is known of it before it has an index.
     struct Draft {
         GroupRecord record;
-        const AdGroup* group;
+        const AdGroup* group = nullptr;
         Intervals open;
+        bool can_run = false;    // by status
+        bool in_flight = false;  // at some moment within the horizon
     };
 
     void lay_placements() {
@@ -165,9 +120,18 @@ private:
         return calendars_.back();
     }
 
+    // Equal texts get equal numbers, from 1; none is 0.
+    static uint32_t number(std::unordered_map<std::string, uint32_t>& numbers,
+                           const std::string& text) {
+        return text.empty()
+                   ? 0
+                   : numbers.emplace(text, static_cast<uint32_t>(numbers.size()) + 1).first->second;
+    }
+
     void lay_campaign(const Campaign& c) {
         CampaignRecord record;
         record.id = c.id;
+        record.advertiser_number = number(advertisers_, c.advertiser);
         record.name = build_.text(c.name);
         record.advertiser = build_.text(c.advertiser);
         record.status = c.status;
@@ -200,17 +164,62 @@ private:
         r.status = g.status;
         r.strategy = g.pacing.strategy;
         r.price = unit_price(g.price);
+        r.ecpm = ecpm(g.price);
+        r.exclusive = g.exclusive;
+        r.category = number(categories_, g.category);
         r.name = build_.text(g.name);
+        r.include_urls = lay_patterns(g.targeting.include_urls);
+        r.exclude_urls = lay_patterns(g.targeting.exclude_urls);
+        r.caps = lay_caps(c, g);
         r.first_creative = static_cast<uint32_t>(creatives_.size());
         r.creatives = static_cast<uint32_t>(g.creatives.size());
         for (const auto& creative : g.creatives) {
             lay_creative(c, g, creative);
         }
-        if (can_run(c.status) && can_run(g.status)) {
-            draft.open = zone.open_intervals(g.targeting.schedule, later(c.start, g.start),
-                                             sooner(c.end, g.end));
+        const auto start = later(c.start, g.start);
+        const auto end = sooner(c.end, g.end);
+        r.start = start.value_or(0);
+        r.end = end.value_or(0);
+        draft.can_run = can_run(c.status) && can_run(g.status);
+        if (draft.can_run) {
+            draft.in_flight = (!start || *start < now_ + kHorizon) && (!end || *end > now_);
+            draft.open = zone.open_intervals(g.targeting.schedule, start, end);
         }
         drafts_.push_back(std::move(draft));
+    }
+
+    Slice<uint32_t> lay_patterns(const std::vector<std::string>& patterns) {
+        std::vector<uint32_t> indexes;
+        for (const auto& pattern : patterns) {
+            const auto next = static_cast<uint32_t>(patterns_.size());
+            const auto [at, fresh] = pattern_of_.emplace(pattern, next);
+            if (fresh) {
+                patterns_.push_back(build_.text(pattern));
+            }
+            indexes.push_back(at->second);
+        }
+        return build_.add(indexes);
+    }
+
+    // A cap of the campaign's level holds for all its groups, whichever names
+    // it: what one of them serves, the others must know.
+    Slice<CapRecord> lay_caps(const Campaign& c, const AdGroup& g) {
+        std::vector<CapRecord> records;
+        const auto add = [&](const std::vector<FrequencyCap>& caps, CapLevel level) {
+            for (const auto& cap : caps) {
+                const CapRecord record{cap.count, cap.seconds, cap.unit, cap.level};
+                if (cap.level == level && records.size() < kMaxCaps &&
+                    std::find(records.begin(), records.end(), record) == records.end()) {
+                    records.push_back(record);
+                }
+            }
+        };
+        add(g.frequency_caps, CapLevel::ad_group);
+        for (const auto& other : c.ad_groups) {
+            add(other.frequency_caps, CapLevel::campaign);
+        }
+        add(g.frequency_caps, CapLevel::creative);
+        return build_.add(records);
     }
 
     void lay_creative(const Campaign& c, const AdGroup& g, const Creative& creative) {
@@ -246,17 +255,78 @@ private:
         }
     }
 
-    bool fits(const Draft& draft, const PlacementRecord& placement) const {
+    void lay_experiments() {
+        std::unordered_map<Id, uint32_t> creative_of;
+        std::unordered_map<Id, uint32_t> group_of;
+        for (uint32_t i = 0; i < creatives_.size(); i++) {
+            creative_of.emplace(creatives_[i].id, i);
+        }
+        for (uint32_t i = 0; i < drafts_.size(); i++) {
+            group_of.emplace(drafts_[i].record.id, i);
+        }
+        for (const auto& e : document_.experiments) {
+            if (e.status != ExperimentStatus::running) {
+                continue;
+            }
+            std::vector<VariantRecord> variants;
+            double share = 0;
+            for (const auto& variant : e.variants) {
+                share += variant.share;
+                variants.push_back({creative_of.at(variant.creative),
+                                    static_cast<uint32_t>(std::lround(share * 10'000))});
+            }
+            variants.back().bucket_end = 10'000;
+            drafts_[group_of.at(e.ad_group)].record.experiment =
+                static_cast<uint32_t>(experiments_.size());
+            experiments_.push_back({e.id, build_.add(variants)});
+        }
+    }
+
+    // Members that cannot run at all do not keep the others from it.
+    void lay_together() {
+        std::map<std::string, std::vector<uint32_t>> sets;
+        for (uint32_t i = 0; i < drafts_.size(); i++) {
+            if (!drafts_[i].group->together.empty() && drafts_[i].can_run) {
+                sets[drafts_[i].group->together].push_back(i);
+            }
+        }
+        for (const auto& [name, groups] : sets) {
+            for (const uint32_t group : groups) {
+                drafts_[group].record.together = static_cast<uint32_t>(together_.size());
+            }
+            together_.push_back({build_.text(name), build_.add(groups)});
+        }
+    }
+
+    // Why the group can never be served in the placement as they stand.
+    Reason unseated(const Draft& draft, const PlacementRecord& placement) const {
         const auto& r = draft.record;
         const auto first = creatives_.begin() + r.first_creative;
-        return std::any_of(first, first + r.creatives, [&](const CreativeRecord& c) {
-            return c.status == Status::active && c.weight > 0 && placement.accepts(c);
-        });
+        const auto any_creative = [&](auto is) {
+            return std::any_of(first, first + r.creatives, is);
+        };
+        const auto runs = [](const CreativeRecord& c) {
+            return c.status == Status::active && c.weight > 0;
+        };
+        if (!draft.can_run || !any_creative(runs)) {
+            return Reason::status;
+        }
+        if (draft.open.empty()) {
+            return draft.in_flight ? Reason::schedule : Reason::flight;
+        }
+        if (!any_creative([&](const auto& c) { return runs(c) && placement.accepts(c); })) {
+            return Reason::creative;
+        }
+        if (r.weight == 0) {
+            return Reason::weight;
+        }
+        return !r.estimated() && r.ecpm < placement.floor ? Reason::floor : Reason::none;
     }
 
     void seat(uint32_t group, uint32_t placement, std::vector<Seat>& seats) {
         const auto& draft = drafts_[group];
-        if (!fits(draft, placements_[placement])) {
+        if (const Reason why = unseated(draft, placements_[placement]); why != Reason::none) {
+            absent_[placement].push_back({group, why});
             return;
         }
         auto& chairs = chairs_[placement];
@@ -269,12 +339,10 @@ private:
 
     void lay_seats() {
         chairs_.resize(placements_.size());
+        absent_.resize(placements_.size());
         for (uint32_t g = 0; g < drafts_.size(); g++) {
             std::vector<Seat> seats;
             auto& draft = drafts_[g];
-            if (draft.open.empty() || draft.record.weight == 0) {
-                continue;  // not within the horizon: no seat
-            }
             if (draft.group->targeting.placements.empty()) {
                 for (uint32_t p = 0; p < placements_.size(); p++) {
                     seat(g, p, seats);
@@ -286,6 +354,54 @@ private:
             }
             draft.record.seats = build_.add(seats);
         }
+    }
+
+    void lay_index() {
+        std::vector<bool> needs_keys(drafts_.size());
+        for (uint32_t p = 0; p < placements_.size(); p++) {
+            const auto& chairs = chairs_[p];
+            std::vector<const Targeting*> seats;
+            for (const uint32_t group : chairs) {
+                seats.push_back(&drafts_[group].group->targeting);
+            }
+            IndexBuilder index(build_, seats);
+            index.fill(placements_[p]);
+            std::vector<uint64_t> checked((chairs.size() + 63) / 64);
+            bool any = false;
+            for (uint32_t i = 0; i < chairs.size(); i++) {
+                const auto& targeting = *seats[i];
+                const bool rare = !index.has_rows(targeting);
+                needs_keys[chairs[i]] = needs_keys[chairs[i]] || rare;
+                if (rare || !targeting.include_urls.empty() || !targeting.exclude_urls.empty()) {
+                    checked[i / 64] |= uint64_t{1} << (i % 64);
+                    any = true;
+                }
+            }
+            if (any) {
+                placements_[p].checked = build_.add(checked);
+            }
+            placements_[p].absent = build_.add(absent_[p]);
+        }
+        for (uint32_t g = 0; g < drafts_.size(); g++) {
+            if (needs_keys[g]) {
+                drafts_[g].record.rare_keys = lay_keys(drafts_[g].group->targeting);
+            }
+        }
+    }
+
+    // All keys of the group, also those with rows somewhere: checking one
+    // twice is harmless.
+    Slice<RareKey> lay_keys(const Targeting& targeting) {
+        std::vector<RareKey> keys;
+        for (const auto& [name, values] : targeting.keys) {
+            std::vector<Text> texts;
+            for (const auto& value : values) {
+                texts.push_back(build_.text(value));
+            }
+            const Text name_text = build_.text(name);
+            keys.push_back({name_text, build_.add(texts)});
+        }
+        return build_.add(keys);
     }
 
     bool open_now(const Draft& draft) const {
@@ -336,6 +452,7 @@ private:
         ImageHead head;
         head.hash = hash;
         head.compiled_at = now_;
+        head.experiment_count = static_cast<uint32_t>(document_.experiments.size());
         head.open_words = open_words_;
         head.max_words = max_words_;
         head.zones = build_.add(zones_);
@@ -350,6 +467,9 @@ private:
         std::sort(by_id.begin(), by_id.end(),
                   [&](uint32_t a, uint32_t b) { return groups[a].id < groups[b].id; });
         head.by_id = build_.add(by_id);
+        head.patterns = build_.add(patterns_);
+        head.experiments = build_.add(experiments_);
+        head.together = build_.add(together_);
         head.placement_table = build_.add(
             hash_table(placements_.size(), [&](uint32_t i) { return placements_[i].hash; }));
         head.group_table = build_.add(
@@ -371,7 +491,14 @@ private:
     std::vector<PlacementRecord> placements_;
     std::vector<Draft> drafts_;
     std::vector<std::vector<uint32_t>> chairs_;  // placement → groups by position
+    std::vector<std::vector<Absent>> absent_;
     std::vector<Boundary> boundaries_;
+    std::vector<Text> patterns_;
+    std::unordered_map<std::string, uint32_t> pattern_of_;
+    std::unordered_map<std::string, uint32_t> advertisers_;
+    std::unordered_map<std::string, uint32_t> categories_;
+    std::vector<ExperimentRecord> experiments_;
+    std::vector<TogetherRecord> together_;
     uint32_t open_words_ = 0;
     uint32_t max_words_ = 0;
 };

@@ -1,0 +1,242 @@
+#include "core/match.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ads {
+
+namespace {
+
+using Words = std::span<uint64_t>;
+using Row = std::span<const uint64_t>;
+
+void and_row(Words words, Row row) noexcept {
+    for (size_t i = 0; i < words.size(); i++) {
+        words[i] &= row[i];
+    }
+}
+
+bool bit(Row row, uint32_t at) noexcept {
+    return (row[at / 64] >> (at % 64) & 1) != 0;
+}
+
+const ValueRecord* find_value(const Image& image, const Dimension& dimension,
+                              std::string_view text) noexcept {
+    const auto values = image.get(dimension.values);
+    const uint64_t hash = fnv1a64(text);
+    auto at = std::lower_bound(values.begin(), values.end(), hash,
+                               [](const ValueRecord& v, uint64_t h) { return v.hash < h; });
+    for (; at != values.end() && at->hash == hash; at++) {
+        if (image.text(at->text) == text) {
+            return &*at;
+        }
+    }
+    return nullptr;
+}
+
+// The named value or the nearest one that it is a part of: US-CA, then US.
+const ValueRecord* find_nested(const Image& image, const Dimension& dimension,
+                               std::string_view text) noexcept {
+    while (!text.empty()) {
+        if (const auto* value = find_value(image, dimension, text)) {
+            return value;
+        }
+        const size_t dash = text.rfind('-');
+        text = text.substr(0, dash == std::string_view::npos ? 0 : dash);
+    }
+    return nullptr;
+}
+
+// Whether the value's row, or `any` without a value, has the position.
+bool accepts(const Image& image, const Dimension& dimension, const ValueRecord* value,
+             uint32_t position) noexcept {
+    if (value == nullptr) {
+        return bit(image.get(dimension.any), position);
+    }
+    if (value->dense.count > 0) {
+        return bit(image.get(value->dense), position);
+    }
+    const auto has = [&](const Slice<uint32_t>& list) {
+        const auto positions = image.get(list);
+        return std::binary_search(positions.begin(), positions.end(), position);
+    };
+    return has(value->added) || (bit(image.get(dimension.any), position) && !has(value->removed));
+}
+
+// row |= the value's positions. Only for dimensions without exclusions.
+void or_value(const Image& image, const ValueRecord& value, Words row) noexcept {
+    if (value.dense.count > 0) {
+        const auto dense = image.get(value.dense);
+        for (size_t i = 0; i < row.size(); i++) {
+            row[i] |= dense[i];
+        }
+    }
+    for (const uint32_t at : image.get(value.added)) {
+        row[at / 64] |= uint64_t{1} << (at % 64);
+    }
+}
+
+void and_value(const Image& image, const Dimension& dimension, const ValueRecord* value,
+               Words words, Words scratch) noexcept {
+    const auto any = image.get(dimension.any);
+    if (value == nullptr) {
+        and_row(words, any);
+    } else if (value->dense.count > 0) {
+        and_row(words, image.get(value->dense));
+    } else {
+        std::memcpy(scratch.data(), any.data(), any.size_bytes());
+        or_value(image, *value, scratch);
+        for (const uint32_t at : image.get(value->removed)) {
+            clear_bit(scratch, at);
+        }
+        and_row(words, scratch);
+    }
+}
+
+// The request's values of a key; each is one way to match.
+template <class F>
+void each_value(const Request& request, std::string_view name, F f) noexcept {
+    for (const auto& key : request.keys) {
+        if (key.name == name) {
+            f(key.value);
+        }
+    }
+}
+
+void and_key(const Image& image, const Request& request, const KeyDimension& key, Words words,
+             Words scratch) noexcept {
+    const ValueRecord* only = nullptr;
+    size_t found = 0;
+    const std::string_view name = image.text(key.name);
+    each_value(request, name, [&](std::string_view value) {
+        if (const auto* record = find_value(image, key.dimension, value)) {
+            only = record;
+            found++;
+        }
+    });
+    if (found <= 1) {
+        and_value(image, key.dimension, only, words, scratch);
+        return;
+    }
+    const auto any = image.get(key.dimension.any);
+    std::memcpy(scratch.data(), any.data(), any.size_bytes());
+    each_value(request, name, [&](std::string_view value) {
+        if (const auto* record = find_value(image, key.dimension, value)) {
+            or_value(image, *record, scratch);
+        }
+    });
+    and_row(words, scratch);
+}
+
+bool key_matches(const Image& image, const Request& request, const RareKey& key) noexcept {
+    bool matches = false;
+    each_value(request, image.text(key.name), [&](std::string_view value) {
+        for (const auto& text : image.get(key.values)) {
+            matches = matches || image.text(text) == value;
+        }
+    });
+    return matches;
+}
+
+// Without a URL nothing is included, and nothing excluded.
+bool url_matches(View& view, const Request& request, const GroupRecord& group) noexcept {
+    const Image& image = view.image();
+    const auto include = image.get(group.include_urls);
+    if (request.url.empty()) {
+        return include.empty();
+    }
+    const auto is = [&](Match wanted) {
+        return [&view, wanted](uint32_t p) { return view.patterns().match(p) == wanted; };
+    };
+    if (!include.empty() && std::none_of(include.begin(), include.end(), is(Match::yes))) {
+        return false;
+    }
+    const auto exclude = image.get(group.exclude_urls);
+    return std::all_of(exclude.begin(), exclude.end(), is(Match::no));
+}
+
+// What has no row.
+Reason check(View& view, const Request& request, const GroupRecord& group) noexcept {
+    for (const auto& key : view.image().get(group.rare_keys)) {
+        if (!key_matches(view.image(), request, key)) {
+            return Reason::key;
+        }
+    }
+    return url_matches(view, request, group) ? Reason::none : Reason::url;
+}
+
+}  // namespace
+
+std::span<uint64_t> eligible(View& view, const Request& request,
+                             const PlacementRecord& placement) noexcept {
+    const Image& image = view.image();
+    const Words words = view.scratch(placement);
+    const Words spare = view.spare(placement);
+    std::ranges::copy(view.open(placement), words.begin());
+    if (placement.devices.count > 0) {
+        and_row(words,
+                image.get(placement.devices).subspan(request.device * words.size(), words.size()));
+    }
+    if (placement.geo.values.count > 0) {
+        and_value(image, placement.geo, find_nested(image, placement.geo, request.geo), words,
+                  spare);
+    }
+    if (placement.language.values.count > 0) {
+        and_value(image, placement.language,
+                  find_nested(image, placement.language, request.language), words, spare);
+    }
+    for (const auto& key : image.get(placement.keys)) {
+        and_key(image, request, key, words, spare);
+    }
+    if (placement.checked.count > 0) {
+        const auto checked = image.get(placement.checked);
+        const auto groups = image.get(placement.groups);
+        std::ranges::copy(words, spare.begin());
+        and_row(spare, checked);
+        each_bit(spare, 0, placement.groups.count, [&](uint32_t at) {
+            if (check(view, request, image.groups()[groups[at]]) != Reason::none) {
+                clear_bit(words, at);
+            }
+            return true;
+        });
+    }
+    return words;
+}
+
+Reason why_not(View& view, const Request& request, const PlacementRecord& placement,
+               uint32_t at) noexcept {
+    const Image& image = view.image();
+    const GroupRecord& group = image.groups()[image.get(placement.groups)[at]];
+    if (!bit(view.open(placement), at)) {
+        return view.why_closed(group, request.now / 1000);
+    }
+    if (placement.devices.count > 0 &&
+        !bit(image.get(placement.devices)
+                 .subspan(request.device * size_t{placement.open.count}, placement.open.count),
+             at)) {
+        return Reason::device;
+    }
+    const auto rejects = [&](const Dimension& dimension, std::string_view text) {
+        return dimension.values.count > 0 &&
+               !accepts(image, dimension, find_nested(image, dimension, text), at);
+    };
+    if (rejects(placement.geo, request.geo)) {
+        return Reason::geo;
+    }
+    if (rejects(placement.language, request.language)) {
+        return Reason::language;
+    }
+    for (const auto& key : image.get(placement.keys)) {
+        bool ok = accepts(image, key.dimension, nullptr, at);
+        each_value(request, image.text(key.name), [&](std::string_view value) {
+            const auto* record = find_value(image, key.dimension, value);
+            ok = ok || (record != nullptr && accepts(image, key.dimension, record, at));
+        });
+        if (!ok) {
+            return Reason::key;
+        }
+    }
+    return check(view, request, group);
+}
+
+}  // namespace ads

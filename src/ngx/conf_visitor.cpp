@@ -1,0 +1,227 @@
+// Directives about the visitor: where, on what, in which language, who, and
+// whether we may know.
+#include <string>
+
+#include "ngx/conf.hpp"
+
+namespace ads::ngx {
+
+namespace {
+
+constexpr std::string_view kConsentCookie = "consent_preferences";
+constexpr std::string_view kConsentKey = "analytics";
+constexpr std::string_view kTokenChars =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+
+ngx_http_complex_value_t* compile(ngx_conf_t* cf, ngx_str_t& text) noexcept {
+    auto* value = pnew<ngx_http_complex_value_t>(cf->pool);
+    if (value == nullptr) {
+        return nullptr;
+    }
+    ngx_http_compile_complex_value_t request{};
+    request.cf = cf;
+    request.value = &text;
+    request.complex_value = value;
+    return ngx_http_compile_complex_value(&request) == NGX_OK ? value : nullptr;
+}
+
+bool is_name(std::string_view text) noexcept {
+    return !text.empty() && text.size() <= 64 &&
+           text.find_first_not_of(kTokenChars) == std::string_view::npos;
+}
+
+ngx_int_t cookie_index(ngx_conf_t* cf, std::string_view name) noexcept {
+    // The variable keeps its name: it must outlive this call.
+    ngx_str_t variable = copy(cf->pool, "cookie_" + std::string(name));
+    return variable.data == nullptr ? NGX_ERROR : ngx_http_get_variable_index(cf, &variable);
+}
+
+ConsentConf* default_consent(ngx_conf_t* cf) noexcept {
+    auto* consent = pnew<ConsentConf>(cf->pool);
+    if (consent != nullptr) {
+        consent->cookie = cookie_index(cf, kConsentCookie);
+        consent->cookie_key = str(kConsentKey);
+    }
+    return consent;
+}
+
+char* add_consent_cookie(ngx_conf_t* cf, ngx_command_t* cmd, ConsentConf* consent,
+                         ngx_str_t* argument) noexcept {
+    std::string_view name = view(*argument).substr(7);
+    std::string_view key = kConsentKey;
+    if (const size_t colon = name.find(':'); colon != std::string_view::npos) {
+        key = name.substr(colon + 1);
+        name = name.substr(0, colon);
+    }
+    if (!is_name(name) || !is_name(key) || consent->cookie != NGX_ERROR) {
+        return complain(
+            cf, "ads: %V: \"%V\" is no good; write cookie=NAME or cookie=NAME:json.key, once",
+            &cmd->name, argument);
+    }
+    consent->cookie = cookie_index(cf, name);
+    consent->cookie_key = str(key);
+    return consent->cookie == NGX_ERROR ? conf_error() : conf_ok();
+}
+
+// One of the parameters of ads_session_cookie, added to the attributes.
+char* add_cookie_attribute(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t* argument,
+                           std::string& attributes, bool& none) noexcept {
+    const std::string_view text = view(*argument);
+    const auto value = [&](std::string_view name) { return text.substr(name.size()); };
+    if (text.starts_with("max_age=")) {
+        ngx_str_t time = str(value("max_age="));
+        const ngx_int_t seconds = ngx_parse_time(&time, 1);
+        if (seconds == NGX_ERROR || seconds < 1 || seconds > 400 * 86'400) {
+            return complain(cf, "ads: %V: \"%V\" is no age for a cookie; write a time up to 400d",
+                            &cmd->name, argument);
+        }
+        attributes += "; Max-Age=" + std::to_string(seconds);
+    } else if (text.starts_with("domain=") && is_name(value("domain="))) {
+        attributes += "; Domain=" + std::string(value("domain="));
+    } else if (text == "samesite=lax" || text == "samesite=strict" || text == "samesite=none") {
+        none = text.ends_with("none");
+        attributes += none                       ? "; SameSite=None"
+                      : text.ends_with("strict") ? "; SameSite=Strict"
+                                                 : "; SameSite=Lax";
+    } else {
+        return complain(cf,
+                        "ads: %V has no parameter \"%V\"; it knows max_age=TIME, domain=NAME and "
+                        "samesite=lax|strict|none",
+                        &cmd->name, argument);
+    }
+    return conf_ok();
+}
+
+}  // namespace
+
+char* set_value(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
+    auto** slot =
+        reinterpret_cast<ngx_http_complex_value_t**>(static_cast<char*>(conf) + cmd->offset);
+    if (*slot != nullptr) {
+        return const_cast<char*>("is duplicate");
+    }
+    *slot = compile(cf, arguments(cf)[1]);
+    return *slot == nullptr ? conf_error() : conf_ok();
+}
+
+char* set_key(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
+    auto* loc = static_cast<LocConf*>(conf);
+    ngx_str_t* args = arguments(cf);
+    if (!is_name(view(args[1]))) {
+        return complain(cf,
+                        "ads: %V: \"%V\" is no name for a key; write letters, digits, _ - . only",
+                        &cmd->name, &args[1]);
+    }
+    if (cf->args->nelts == 4 && view(args[3]) != "personal") {
+        return complain(cf, "ads: %V has no parameter \"%V\"; it knows \"personal\"", &cmd->name,
+                        &args[3]);
+    }
+    if (loc->keys == nullptr) {
+        loc->keys = ngx_array_create(cf->pool, 4, sizeof(KeyConf));
+    }
+    auto* key = loc->keys == nullptr ? nullptr : static_cast<KeyConf*>(ngx_array_push(loc->keys));
+    if (key == nullptr) {
+        return conf_error();
+    }
+    *key = {args[1], compile(cf, args[2]), cf->args->nelts == 4};
+    return key->value == nullptr ? conf_error() : conf_ok();
+}
+
+char* set_session_cookie(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
+    auto* loc = static_cast<LocConf*>(conf);
+    ngx_str_t* args = arguments(cf);
+    if (loc->cookie != nullptr) {
+        return const_cast<char*>("is duplicate");
+    }
+    if (!is_name(view(args[1]))) {
+        return complain(
+            cf, "ads: %V: \"%V\" is no name for a cookie; write letters, digits, _ - . only",
+            &cmd->name, &args[1]);
+    }
+    loc->cookie = pnew<CookieConf>(cf->pool);
+    if (loc->cookie == nullptr) {
+        return conf_error();
+    }
+    std::string attributes = "; Path=/; HttpOnly";
+    bool none = false;
+    for (ngx_uint_t i = 2; i < cf->args->nelts; i++) {
+        if (add_cookie_attribute(cf, cmd, &args[i], attributes, none) != conf_ok()) {
+            return conf_error();
+        }
+    }
+    if (attributes.find("SameSite") == std::string::npos) {
+        attributes += "; SameSite=Lax";
+    }
+    loc->cookie->name = args[1];
+    loc->cookie->attributes = copy(cf->pool, attributes);
+    loc->cookie->index = cookie_index(cf, view(args[1]));
+    return loc->cookie->index == NGX_ERROR || loc->cookie->attributes.data == nullptr ? conf_error()
+                                                                                      : conf_ok();
+}
+
+char* set_consent(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
+    auto* loc = static_cast<LocConf*>(conf);
+    ngx_str_t* args = arguments(cf);
+    if (loc->consent != nullptr) {
+        return const_cast<char*>("is duplicate");
+    }
+    auto* consent = loc->consent = pnew<ConsentConf>(cf->pool);
+    if (consent == nullptr) {
+        return conf_error();
+    }
+    consent->cookie = NGX_ERROR;
+    if (view(args[1]) == "off" && cf->args->nelts == 2) {
+        consent->off = true;
+        return conf_ok();
+    }
+    for (ngx_uint_t i = 1; i < cf->args->nelts; i++) {
+        if (view(args[i]).starts_with("cookie=")) {
+            if (add_consent_cookie(cf, cmd, consent, &args[i]) != conf_ok()) {
+                return conf_error();
+            }
+            continue;
+        }
+        if (!view(args[i]).starts_with('$')) {
+            return complain(cf,
+                            "ads: %V: unknown source \"%V\"; write cookie=NAME[:json.key], a "
+                            "$variable, or off alone",
+                            &cmd->name, &args[i]);
+        }
+        if (consent->variables == nullptr) {
+            consent->variables = ngx_array_create(cf->pool, 2, sizeof(ngx_http_complex_value_t*));
+        }
+        auto** value =
+            consent->variables == nullptr
+                ? nullptr
+                : static_cast<ngx_http_complex_value_t**>(ngx_array_push(consent->variables));
+        if (value == nullptr || (*value = compile(cf, args[i])) == nullptr) {
+            return conf_error();
+        }
+    }
+    return conf_ok();
+}
+
+char* merge_visitor(ngx_conf_t* cf, LocConf* from, LocConf* to) {
+    const auto inherit = [](auto*& mine, auto* theirs) {
+        if (mine == nullptr) {
+            mine = theirs;
+        }
+    };
+    inherit(to->geo, from->geo);
+    inherit(to->device, from->device);
+    inherit(to->language, from->language);
+    inherit(to->user, from->user);
+    inherit(to->explain, from->explain);
+    inherit(to->keys, from->keys);
+    inherit(to->cookie, from->cookie);
+    if (to->consent == nullptr && from->consent == nullptr) {
+        from->consent = default_consent(cf);
+        if (from->consent == nullptr) {
+            return conf_error();
+        }
+    }
+    inherit(to->consent, from->consent);
+    return conf_ok();
+}
+
+}  // namespace ads::ngx

@@ -1,0 +1,223 @@
+#include "ngx/visitor.hpp"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "core/consent.hpp"
+#include "core/user_agent.hpp"
+#include "ngx/worker.hpp"
+
+namespace ads::ngx {
+
+namespace {
+
+std::string_view header(const ngx_table_elt_t* h) noexcept {
+    return h == nullptr ? std::string_view() : view(h->value);
+}
+
+std::string_view cookie(ngx_http_request_t* r, ngx_int_t index) noexcept {
+    if (index == NGX_ERROR) {
+        return {};
+    }
+    const auto* value = ngx_http_get_indexed_variable(r, static_cast<ngx_uint_t>(index));
+    return value == nullptr || value->not_found
+               ? std::string_view()
+               : std::string_view(reinterpret_cast<const char*>(value->data), value->len);
+}
+
+// All sources vote: at least one yes, and no no.
+bool consents(ngx_http_request_t* r, const ConsentConf& conf) noexcept {
+    if (conf.off) {
+        return true;
+    }
+    bool yes = false;
+    const auto vote = [&](Vote v) noexcept {
+        yes = yes || v == Vote::yes;
+        return v != Vote::no;
+    };
+    if (!vote(cookie_consent(cookie(r, conf.cookie), view(conf.cookie_key)))) {
+        return false;
+    }
+    const ngx_uint_t count = conf.variables == nullptr ? 0 : conf.variables->nelts;
+    auto** values =
+        count == 0 ? nullptr : static_cast<ngx_http_complex_value_t**>(conf.variables->elts);
+    for (ngx_uint_t i = 0; i < count; i++) {
+        const std::string_view text = value_of(r, values[i]);
+        if (!vote(text.empty()                                     ? Vote::absent
+                  : text == "1" || text == "true" || text == "yes" ? Vote::yes
+                                                                   : Vote::no)) {
+            return false;
+        }
+    }
+    return yes;
+}
+
+bool is_session(std::string_view text) noexcept {
+    return text.size() == kSessionChars &&
+           text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+// 128 bits that nobody can guess, fetched from the kernel some at a time.
+std::string_view new_session_id(ngx_pool_t* pool) noexcept {
+    static std::array<uint64_t, 64> reserve;
+    static size_t left = 0;
+    if (left < 2) {
+        if (getrandom(reserve.data(), sizeof reserve, 0) != static_cast<ssize_t>(sizeof reserve)) {
+            return {};
+        }
+        left = reserve.size();
+    }
+    auto* memory = static_cast<char*>(ngx_pnalloc(pool, kSessionChars));
+    if (memory == nullptr) {
+        return {};
+    }
+    Out out(memory, kSessionChars);
+    out.hex64(reserve[left - 1]);
+    out.hex64(reserve[left - 2]);
+    left -= 2;
+    return out.text();
+}
+
+// A pseudonym of 128 bits: the keyed hash of the value, and of the value marked.
+std::string_view pseudonym(ngx_pool_t* pool, const SipKey& key, std::string_view text) noexcept {
+    auto* memory = static_cast<char*>(ngx_pnalloc(pool, 32));
+    if (text.empty() || memory == nullptr) {
+        return {};
+    }
+    Out out(memory, 32);
+    out.hex64(siphash(key, text));
+    out.hex64(siphash({key.k1, key.k0}, text));
+    return out.text();
+}
+
+std::string_view changed(ngx_pool_t* pool, std::string_view text, bool upper) noexcept {
+    auto* memory = static_cast<char*>(ngx_pnalloc(pool, text.size() + 1));
+    if (memory == nullptr) {
+        return {};
+    }
+    for (size_t i = 0; i < text.size(); i++) {
+        const char c = text[i];
+        memory[i] = static_cast<char>(c == '_' ? '-'
+                                      : upper  ? ngx_toupper(static_cast<u_char>(c))
+                                               : ngx_tolower(static_cast<u_char>(c)));
+    }
+    return {memory, text.size()};
+}
+
+// "US", "us-ca", or "US-" where the region is not known.
+std::string_view geo_of(ngx_http_request_t* r, const LocConf& conf) noexcept {
+    std::string_view geo = value_of(r, conf.geo);
+    while (geo.ends_with('-')) {
+        geo.remove_suffix(1);
+    }
+    const size_t dash = geo.find('-');
+    const size_t country = std::min(dash, geo.size());
+    return country != 2 || geo.size() > 6 ? std::string_view() : changed(r->pool, geo, true);
+}
+
+// The first, that is, the most wanted language.
+std::string_view language_of(ngx_http_request_t* r, const LocConf& conf) noexcept {
+    std::string_view text = value_of(r, conf.language);
+    if (conf.language == nullptr) {
+#if NGX_HTTP_HEADERS
+        text = header(r->headers_in.accept_language);
+#endif
+    }
+    text = text.substr(0, text.find_first_of(",; "));
+    return text.empty() || text.size() > 35 || text == "*" ? std::string_view()
+                                                           : changed(r->pool, text, false);
+}
+
+}  // namespace
+
+std::string_view value_of(ngx_http_request_t* r, ngx_http_complex_value_t* value) noexcept {
+    ngx_str_t text{0, nullptr};
+    if (value == nullptr || ngx_http_complex_value(r, value, &text) != NGX_OK) {
+        return {};
+    }
+    return view(text);
+}
+
+Visitor visitor_of(ngx_http_request_t* r, const Key& key, bool new_session) noexcept {
+    const LocConf& conf = *loc_conf(r);
+    const std::string_view agent = header(r->headers_in.user_agent);
+    Visitor visitor;
+    const uint64_t agent_hash = key.agent_hash(agent);
+    visitor.agent = static_cast<uint16_t>(agent_hash);
+    const auto named_device = named<Device>(value_of(r, conf.device));
+    visitor.device = static_cast<uint8_t>(named_device ? *named_device
+                                                       : worker->devices().find(agent_hash, agent));
+    visitor.geo = geo_of(r, conf);
+    visitor.language = language_of(r, conf);
+    visitor.consent = consents(r, *conf.consent);
+    if (!visitor.consent) {
+        return visitor;
+    }
+    visitor.user = pseudonym(r->pool, key.user_key(), value_of(r, conf.user));
+    if (conf.cookie != nullptr) {
+        const std::string_view sent = cookie(r, conf.cookie->index);
+        if (is_session(sent)) {
+            visitor.session = sent;
+        } else if (new_session) {
+            visitor.session = new_session_id(r->pool);
+            visitor.fresh_session = !visitor.session.empty();
+        }
+    }
+    return visitor;
+}
+
+bool set_session(ngx_http_request_t* r, const Visitor& visitor) noexcept {
+    const CookieConf& cookie = *loc_conf(r)->cookie;
+    bool tls = false;
+#if NGX_HTTP_SSL
+    tls = r->connection->ssl != nullptr;
+#endif
+    const std::string_view secure = tls ? "; Secure" : "";
+    const size_t room =
+        cookie.name.len + 1 + visitor.session.size() + cookie.attributes.len + secure.size();
+    auto* memory = static_cast<char*>(ngx_pnalloc(r->pool, room));
+    if (memory == nullptr) {
+        return false;
+    }
+    Out out(memory, room);
+    out.put(view(cookie.name));
+    out.put('=');
+    out.put(visitor.session);
+    out.put(view(cookie.attributes));
+    out.put(secure);
+    return push_header(r, "Set-Cookie", str(out.text()));
+}
+
+void gather_keys(ngx_http_request_t* r, const ServeQuery& query, bool consent,
+                 Keys& keys) noexcept {
+    const ngx_array_t* array = loc_conf(r)->keys;
+    const std::span<const KeyConf> configured =
+        array == nullptr ? std::span<const KeyConf>()
+                         : std::span(static_cast<const KeyConf*>(array->elts), array->nelts);
+    for (const auto& key : configured) {
+        const std::string_view value =
+            key.personal && !consent ? std::string_view() : value_of(r, key.value);
+        if (!value.empty()) {
+            keys.push_back({view(key.name), value});
+        }
+    }
+    for (const auto& sent : query.keys) {
+        // What the server says of a key, the query cannot overrule.
+        const bool taken = std::any_of(configured.begin(), configured.end(), [&](const auto& key) {
+            return view(key.name) == sent.name;
+        });
+        if (!taken) {
+            keys.push_back(sent);
+        }
+    }
+}
+
+std::string_view page_url(ngx_http_request_t* r, const ServeQuery& query) noexcept {
+    const std::string_view url = query.url.empty() ? header(r->headers_in.referer) : query.url;
+    return valid_utf8(url) ? url : std::string_view();
+}
+
+}  // namespace ads::ngx

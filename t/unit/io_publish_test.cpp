@@ -1,0 +1,310 @@
+// Publishing a catalog, and editing it live.
+#include "io/publish.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+
+#include <memory>
+#include <vector>
+
+#include "io/process.hpp"
+#include "shm_memory.hpp"
+#include "temp_folder.hpp"
+
+namespace {
+
+using namespace ads;
+
+using Outcome = CatalogEditor::Outcome;
+
+constexpr Seconds kNow = 1'794'830'400;  // 2026-11-16T12:00:00Z
+constexpr uint64_t kEpoch = 5;
+
+std::string catalog_of(const std::vector<Id>& groups) {
+    std::string list;
+    for (const Id id : groups) {
+        list +=
+            (list.empty() ? "" : ", ") + (R"({"id": )" + std::to_string(id)) +
+            R"(, "creatives": [{"id": )" + std::to_string(id + 1000) +
+            R"(, "type": "native", "content": {"t": "x"}, "click_url": "https://a.example/"}]})";
+    }
+    return R"({"placements": [{"id": "p"}], "campaigns": [{"id": 1, "ad_groups": [)" + list +
+           "]}]}";
+}
+
+class PublishTest : public testing::Test {
+protected:
+    PublishTest()
+        : zone_memory_(Zone::kSmallest),
+          state_memory_(State::size(64, kSlots)),
+          path_(folder_.file("catalog.json")) {
+        Zone::format(zone_memory_.span());
+        State::format(state_memory_.span(), 64, kSlots, 1);
+        target_.zone = Zone::attach(zone_memory_.data());
+        target_.state = State::attach(state_memory_.data());
+        target_.zone.head().epoch.store(kEpoch);
+    }
+
+    // Each save has a time of its own, however fast they follow each other.
+    void save(const std::string& text) {
+        TempFolder::write(path_, text);
+        touch();
+    }
+    void touch() {
+        const timespec times[2] = {{1000 + ++saves_, 0}, {1000 + saves_, 0}};
+        ASSERT_EQ(utimensat(AT_FDCWD, path_.c_str(), times, 0), 0);
+    }
+
+    CatalogEditor& editor() {
+        if (editor_ == nullptr) {
+            editor_ = std::make_unique<CatalogEditor>(path_, target_, this_process(), kEpoch);
+        }
+        return *editor_;
+    }
+
+    // Polls as the event loop does, until there is something to tell.
+    CatalogEditor::Report outcome(Seconds now = kNow) {
+        for (int i = 0; i < 30'000; i++) {
+            auto report = editor().poll(now);
+            if (report.outcome != Outcome::none) {
+                return report;
+            }
+            poll(nullptr, 0, 1);
+        }
+        ADD_FAILURE() << "nothing came of it";
+        return {};
+    }
+
+    std::string zone_error() {
+        std::string text(2000, '\0');
+        text.resize(target_.zone.error(text));
+        return text;
+    }
+
+    Publish publish(const std::string& json, uint32_t* without = nullptr) {
+        const auto compiled = catalog::compile(json, kNow);
+        EXPECT_TRUE(compiled.ok());
+        uint32_t unused = 0;
+        return publish_image(target_, compiled.bytes, this_process(), kNow,
+                             without == nullptr ? unused : *without);
+    }
+
+    Image image() {
+        if (pin_ == kNone) {
+            pin_ = target_.zone.enter(this_process(), process_alive);
+        }
+        uint64_t generation = 0;
+        return target_.zone.pin(pin_, generation);
+    }
+
+    static constexpr uint32_t kSlots = 4;
+    TempFolder folder_;
+    shm_test::Memory zone_memory_;
+    shm_test::Memory state_memory_;
+    std::string path_;
+    Target target_;
+    std::unique_ptr<CatalogEditor> editor_;
+    uint32_t pin_ = kNone;
+    long saves_ = 0;
+};
+
+TEST_F(PublishTest, GroupsGetTheirSlots) {
+    uint32_t without = 99;
+    ASSERT_EQ(publish(catalog_of({12, 13}), &without), Publish::done);
+    EXPECT_EQ(without, 0u);
+    const Image first = image();
+    const uint32_t slot = first.slot_of(first.find_group(13));
+    ASSERT_LT(slot, kSlots);
+    EXPECT_EQ(target_.state.slot(slot).id.load(), 13u);
+    EXPECT_NE(first.slot_of(first.find_group(12)), slot);
+
+    ASSERT_EQ(publish(catalog_of({14, 13}), &without), Publish::done);
+    const Image second = image();
+    EXPECT_EQ(second.slot_of(second.find_group(13)), slot) << "as before";
+}
+
+TEST_F(PublishTest, MoreGroupsThanSlots) {
+    uint32_t without = 0;
+    ASSERT_EQ(publish(catalog_of({1, 2, 3, 4, 5, 6}), &without), Publish::done);
+    EXPECT_EQ(without, 2u);
+    int none = 0;
+    for (uint32_t i = 0; i < 6; i++) {
+        none += image().slot_of(i) == kNone;
+    }
+    EXPECT_EQ(none, 2);
+}
+
+TEST_F(PublishTest, TheStateFileGrowsWithTheCatalog) {
+    StateFile file;
+    std::string error;
+    std::string notice;
+    ASSERT_TRUE(file.open(folder_.file("state"), 1 << 12, error, notice)) << error;
+    target_.state = file.state();
+    target_.file = &file;
+    const uint32_t before = file.state().slots();
+    std::vector<Id> ids;
+    for (Id id = 1; id <= before + 10; id++) {
+        ids.push_back(id);
+    }
+    shm_test::Memory large(64 << 20);
+    Zone::format(large.span());
+    target_.zone = Zone::attach(large.data());
+    uint32_t without = 99;
+    ASSERT_EQ(publish(catalog_of(ids), &without), Publish::done);
+    EXPECT_EQ(without, 0u);
+    EXPECT_GT(file.state().slots(), before);
+}
+
+TEST_F(PublishTest, DescribesEveryError) {
+    const auto compiled = catalog::compile(R"({"campaigns": [{"id": 0}, {"name": 3}]})", kNow);
+    ASSERT_FALSE(compiled.ok());
+    const std::string text = describe(compiled);
+    EXPECT_NE(text.find("$.campaigns[0].id: "), std::string::npos) << text;
+    EXPECT_NE(text.find("\n$.campaigns[1]"), std::string::npos) << text;
+    catalog::Compiled many;
+    many.errors.push_back({"$", "bad"});
+    many.more_errors = 17;
+    EXPECT_NE(describe(many).find("17 more"), std::string::npos);
+}
+
+TEST_F(PublishTest, TheFirstIsPublished) {
+    save(catalog_of({12}));
+    const auto report = outcome();
+    EXPECT_EQ(report.outcome, Outcome::published);
+    EXPECT_EQ(report.generation, 1u);
+    EXPECT_NE(image().find_group(12), kNone);
+}
+
+TEST_F(PublishTest, WhatTheMasterPublishedIsUnchanged) {
+    save(catalog_of({12}));
+    ASSERT_EQ(publish(catalog_of({12})), Publish::done);
+    EXPECT_EQ(outcome().outcome, Outcome::unchanged);
+    EXPECT_EQ(target_.zone.generation(), 1u);
+    for (int i = 0; i < 5; i++) {
+        EXPECT_EQ(editor().poll(kNow).outcome, Outcome::none) << "and not read again";
+    }
+    touch();
+    EXPECT_EQ(outcome().outcome, Outcome::unchanged);
+    EXPECT_EQ(target_.zone.generation(), 1u);
+}
+
+TEST_F(PublishTest, EditsArePublishedRefusedAndMended) {
+    save(catalog_of({12}));
+    ASSERT_EQ(outcome().outcome, Outcome::published);
+    save(catalog_of({12, 13}));
+    auto report = outcome();
+    EXPECT_EQ(report.outcome, Outcome::published);
+    EXPECT_EQ(report.generation, 2u);
+
+    save(R"({"campaigns": [{"id": "x"}]})");
+    report = outcome();
+    EXPECT_EQ(report.outcome, Outcome::refused);
+    EXPECT_NE(report.text.find("$.campaigns[0].id: "), std::string::npos) << report.text;
+    EXPECT_EQ(zone_error(), report.text);
+    EXPECT_EQ(target_.zone.generation(), 2u) << "the last good one serves on";
+    EXPECT_NE(image().find_group(13), kNone);
+
+    save(catalog_of({12, 13}));
+    EXPECT_EQ(outcome().outcome, Outcome::unchanged);
+    EXPECT_EQ(zone_error(), "");
+
+    save("{");
+    EXPECT_EQ(outcome().outcome, Outcome::refused);
+    EXPECT_NE(zone_error(), "");
+    save(catalog_of({14}));
+    EXPECT_EQ(outcome().outcome, Outcome::published);
+    EXPECT_EQ(zone_error(), "");
+    EXPECT_EQ(image().find_group(13), kNone);
+}
+
+TEST_F(PublishTest, AFileThatIsGone) {
+    save(catalog_of({12}));
+    ASSERT_EQ(outcome().outcome, Outcome::published);
+    std::filesystem::remove(path_);
+    const auto report = outcome();
+    EXPECT_EQ(report.outcome, Outcome::refused);
+    EXPECT_NE(report.text.find(path_), std::string::npos);
+    EXPECT_NE(report.text.find("No such file"), std::string::npos);
+    EXPECT_EQ(zone_error(), report.text);
+    EXPECT_EQ(editor().poll(kNow).outcome, Outcome::none) << "said once";
+    save(catalog_of({12}));
+    EXPECT_EQ(outcome().outcome, Outcome::unchanged);
+    EXPECT_EQ(zone_error(), "");
+}
+
+// The openings are known for some days only: a new day compiles anew.
+TEST_F(PublishTest, ANewDayIsANewImage) {
+    save(catalog_of({12}));
+    ASSERT_EQ(outcome().outcome, Outcome::published);
+    EXPECT_EQ(editor().poll(kNow + 3600).outcome, Outcome::none);
+    const auto report = outcome(kNow + 86'400);
+    EXPECT_EQ(report.outcome, Outcome::published);
+    EXPECT_EQ(report.generation, 2u);
+    EXPECT_EQ(image().head().compiled_at, kNow + 86'400);
+}
+
+TEST_F(PublishTest, TooLargeSaysWhatWouldDo) {
+    shm_test::Memory small(Zone::kSmallest);
+    Zone::format(small.span());
+    target_.zone = Zone::attach(small.data());
+    target_.zone.head().epoch.store(kEpoch);
+    std::vector<Id> ids;
+    for (Id id = 1; id < 5000; id++) {
+        ids.push_back(id);
+    }
+    save(catalog_of(ids));
+    const auto report = outcome();
+    EXPECT_EQ(report.outcome, Outcome::refused);
+    EXPECT_EQ(zone_error(), report.text);
+    const size_t at = report.text.find("ads_zone at least ");
+    ASSERT_NE(at, std::string::npos) << report.text;
+    const size_t advised = std::stoul(report.text.substr(at + 18)) << 20;
+    EXPECT_GE(Zone::capacity(advised), catalog::compile(catalog_of(ids), kNow).bytes.size());
+}
+
+TEST_F(PublishTest, AReaderThatLagsIsWaitedFor) {
+    save(catalog_of({12}));
+    ASSERT_EQ(outcome().outcome, Outcome::published);
+    image();
+    save(catalog_of({13}));
+    ASSERT_EQ(outcome().outcome, Outcome::published);
+    save(catalog_of({14, 15}));
+    EXPECT_EQ(outcome().outcome, Outcome::waits) << "we still read the first";
+    EXPECT_EQ(target_.zone.head().waits_for.load(), this_process());
+    EXPECT_EQ(target_.zone.generation(), 2u);
+    EXPECT_EQ(image().find_group(14), kNone);
+    EXPECT_EQ(outcome().outcome, Outcome::published) << "without another edit";
+    EXPECT_NE(image().find_group(14), kNone);
+}
+
+size_t threads() {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
+TEST_F(PublishTest, AnotherConfigurationHasTakenOver) {
+    save(catalog_of({12}));
+    ASSERT_EQ(outcome().outcome, Outcome::published);
+    target_.zone.head().epoch.store(kEpoch + 1);
+    save(catalog_of({13}));
+    const size_t before = threads();
+    editor().poll(kNow);  // the work begins, and tells nothing when it ends
+    for (int i = 0; i < 30'000 && threads() > before; i++) {
+        poll(nullptr, 0, 1);
+    }
+    ASSERT_EQ(threads(), before);
+    EXPECT_EQ(editor().poll(kNow).outcome, Outcome::none);
+    EXPECT_EQ(target_.zone.generation(), 1u);
+    EXPECT_NE(image().find_group(12), kNone);
+}
+
+TEST_F(PublishTest, StopsWhileItWorks) {
+    save(catalog_of({12}));
+    editor().poll(kNow);
+    editor().stop();
+    editor().stop();
+    EXPECT_LE(target_.zone.generation(), 1u);
+}
+
+}  // namespace
