@@ -1,0 +1,504 @@
+# Every directive: what it accepts, and what it says to a bad argument. A
+# message names the directive, the value, and what would be right.
+
+use lib 't/lib';
+use AdsTest;
+use AdsTest::Ads;
+
+$ENV{TEST_NGINX_SECRET}   = write_temp('secret', secret_text(1), 0600);
+$ENV{TEST_NGINX_CATALOG}  = write_temp('catalog.json', catalog_text());
+$ENV{TEST_NGINX_BAD}      = write_temp('bad.json', '{"placements": [{"id": "top", "widht": 1}], "campaigns": [{"id": 0}]}');
+$ENV{TEST_NGINX_NO_JSON}  = write_temp('no.json', "{\n  \"version\": 1,\n}");
+$ENV{TEST_NGINX_LARGE}    = write_temp('large.json', catalog({
+    placements => [ { id => 'top' } ],
+    campaigns  => [ { id => 1, ad_groups => [ { id => 1, creatives => [ map { {
+        id => $_, type => 'html', content => { markup => 'x' x 60_000 . $_ }, click_url => 'https://a.example/' } } 1 .. 40 ] } ] } ],
+}));
+
+directive_blocks(
+    ads_zone    => 't002 8m',
+    ads_spool   => 'logs/spool',
+    ads_catalog => 'file $TEST_NGINX_CATALOG',
+    ads_secret  => '$TEST_NGINX_SECRET',
+);
+
+plan tests => 105;
+no_shuffle();
+run_tests();
+
+__DATA__
+
+=== TEST 1: the module is loaded and not used
+--- config
+    location = /x { return 200 "plain"; }
+--- request
+GET /x
+--- response_body: plain
+--- no_error_log
+ads:
+
+
+
+=== TEST 2: its directives stand there, but nothing switches it on
+--- config
+    location = /x { return 200 "plain"; }
+--- http_config
+    ads_spool   logs/spool;
+    ads_catalog file no-such-file;
+    ads_secret  no-such-file;
+--- request
+GET /x
+--- response_body: plain
+
+
+
+=== TEST 3: the smallest configuration
+--- ads
+--- request
+GET /spot/serve?placement=top
+--- response_body_like: "creative":31
+
+
+
+=== TEST 4: every directive with all of its parameters
+--- ads
+ads_state     logs/state dedupe=1m;
+ads_spool     logs/spool segment=64k;
+ads_token_ttl 30m click=12h conversion=400d;
+ads_base      https://ads.example.com/spot/;
+--- config
+    location = /spot/serve { ads_serve; }
+    location = /t { ads_track; }
+    location = /i { ads_track impression; }
+    location = /v { ads_track viewable; }
+    location = /c { ads_track click; }
+    location = /n { ads_track conversion; }
+    location = /s { ads_status; }
+    location = /d { ads_status detail; }
+--- request eval
+[ 'GET /spot/serve?placement=top', map { "GET /$_" } qw(t i v c n s d) ]
+--- error_code eval
+[ 200, 400, 400, 400, 400, 400, 200, 200 ]
+
+
+
+=== TEST 5: ads_zone: no size
+--- ads
+ads_zone t002 big;
+--- must_die
+--- error_log
+ads: ads_zone: "big" is no size; write it like 64m in
+
+
+
+=== TEST 6: ads_zone: too small
+--- ads
+ads_zone t002 100k;
+--- must_die
+--- error_log
+ads: ads_zone: zone "t002" is too small with "100k"; it wants at least 4m in
+
+
+
+=== TEST 7: ads_zone: twice
+--- ads
++ads_zone t002b 4m;
+--- must_die
+--- error_log
+"ads_zone" directive is duplicate in
+
+
+
+=== TEST 8: ads_zone: the smallest there is serves
+--- ads
+ads_zone  t002small 4m;
+ads_state logs/state-small dedupe=64k;
+--- request
+GET /spot/serve?placement=top
+--- error_code: 200
+
+
+
+=== TEST 9: ads_zone: a name without a size
+--- ads
+ads_zone t002;
+--- must_die
+--- error_log
+invalid number of arguments in "ads_zone" directive
+
+
+
+=== TEST 10: ads_zone: the name of another module's zone
+--- ads
+limit_req_zone $binary_remote_addr zone=t002:8m rate=1r/s;
+--- must_die
+--- error_log
+"t002" is already declared for a different use
+
+
+
+=== TEST 11: ads_state: an unknown parameter
+--- ads
+ads_state logs/state size=1m;
+--- must_die
+--- error_log
+ads: ads_state has no parameter "size=1m"; it knows "dedupe=SIZE" in
+
+
+
+=== TEST 12: ads_state: bad sizes
+--- ads
+ads_state logs/state dedupe=many;
+--- must_die
+--- error_log
+ads: ads_state: "dedupe=many" is no good size; "dedupe=" wants at least 64k in
+
+
+
+=== TEST 13: ads_state: too small a size
+--- ads
+ads_state logs/state dedupe=1k;
+--- must_die
+--- error_log
+ads: ads_state: "dedupe=1k" is no good size; "dedupe=" wants at least 64k in
+
+
+
+=== TEST 14: ads_state: an empty path
+--- ads
+ads_state "";
+--- must_die
+--- error_log
+ads: ads_state wants the path of a folder, not an empty string in
+
+
+
+=== TEST 15: ads_state: twice
+--- ads
+ads_state logs/state;
++ads_state logs/other;
+--- must_die
+--- error_log
+"ads_state" directive is duplicate in
+
+
+
+=== TEST 16: ads_state: a folder that cannot be made
+--- ads
+ads_state logs/not/there;
+--- must_die
+--- error_log eval
+[ qr{ads: ads_state: cannot make the folder "\S+/logs/not/there": No such file or directory in} ]
+
+
+
+=== TEST 17: ads_state: a file that is no state is set aside
+--- ads
+ads_state html/state_cache;
+--- user_files
+>>> state_cache/state
+This is not what it should be.
+--- request
+GET /spot/serve?placement=top
+--- error_code: 200
+--- grep_error_log eval
+qr{ads: "\S+/html/state_cache/state" cannot be used: it \w+ .*; it is now "\S+/state\.bad-\d+" and counting starts anew}
+--- grep_error_log_out eval
+qr/\Aads: .* counting starts anew\n\z/
+
+
+
+=== TEST 18: ads_spool: an unknown parameter
+--- ads
+ads_spool logs/spool dedupe=1m;
+--- must_die
+--- error_log
+ads: ads_spool has no parameter "dedupe=1m"; it knows "segment=SIZE" in
+
+
+
+=== TEST 19: ads_spool: a bad size
+--- ads
+ads_spool logs/spool segment=63k;
+--- must_die
+--- error_log
+ads: ads_spool: "segment=63k" is no good size; "segment=" wants at least 64k in
+
+
+
+=== TEST 20: ads_spool: an empty path
+--- ads
+ads_spool "";
+--- must_die
+--- error_log
+ads: ads_spool wants the path of a folder, not an empty string in
+
+
+
+=== TEST 21: ads_spool: twice
+--- ads
++ads_spool logs/other;
+--- must_die
+--- error_log
+"ads_spool" directive is duplicate in
+
+
+
+=== TEST 22: ads_catalog: an unknown source
+--- ads
+ads_catalog url https://example.com/catalog.json;
+--- must_die
+--- error_log
+ads: ads_catalog: unknown source "url"; write "ads_catalog file PATH" in
+
+
+
+=== TEST 23: ads_catalog: a path alone
+--- ads
+ads_catalog conf/catalog.json;
+--- must_die
+--- error_log
+invalid number of arguments in "ads_catalog" directive
+
+
+
+=== TEST 24: ads_catalog: a file that is not there
+--- ads
+ads_catalog file no-such.json;
+--- must_die
+--- error_log eval
+[ qr{ads: ads_catalog "\S+/conf/no-such\.json" cannot be read: No such file or directory in} ]
+
+
+
+=== TEST 25: ads_catalog: a folder
+--- ads
+ads_catalog file .;
+--- must_die
+--- error_log eval
+[ qr{ads: ads_catalog "\S+" cannot be read: Is a directory in} ]
+
+
+
+=== TEST 26: ads_catalog: twice
+--- ads
++ads_catalog file $TEST_NGINX_CATALOG;
+--- must_die
+--- error_log
+"ads_catalog" directive is duplicate in
+
+
+
+=== TEST 27: ads_catalog: faults are named by their JSON paths
+--- ads
+ads_catalog file $TEST_NGINX_BAD;
+--- must_die
+--- error_log eval
+[ qr{ads: catalog "\S+/bad\.json": \$\.placements\[0\]: unknown key "widht"; did you mean "width"\?}, qr{ads: catalog "\S+/bad\.json": \$\.campaigns\[0\]\.id: },
+  qr{ads: ads_catalog "\S+/bad\.json" has 2 errors in} ]
+
+
+
+=== TEST 28: ads_catalog: no JSON
+--- ads
+ads_catalog file $TEST_NGINX_NO_JSON;
+--- must_die
+--- error_log eval
+[ qr{ads: catalog "\S+/no\.json": \$: line 3, column \d+: }, qr{ads: ads_catalog "\S+/no\.json" has 1 error in} ]
+
+
+
+=== TEST 29: ads_catalog: too large for its zone
+--- ads
+ads_zone    t002 4m;
+ads_catalog file $TEST_NGINX_LARGE;
+--- must_die
+--- error_log eval
+[ qr{ads: the compiled catalog has \d{7} bytes, zone "t002" holds \d{7}: give ads_zone at least \d+m in} ]
+
+
+
+=== TEST 30: ads_base: no slash at the end
+--- ads
+ads_base /spot;
+--- must_die
+--- error_log
+ads: ads_base: "/spot" is no prefix for URLs; write a path like /spot/ or https://ads.example.com/spot/, ending in a slash in
+
+
+
+=== TEST 31: ads_base: not a path, and no scheme of ours
+--- ads
+ads_base javascript:alert(1)/;
+--- must_die
+--- error_log
+ads: ads_base: "javascript:alert(1)/" is no prefix for URLs; write a path like /spot/
+
+
+
+=== TEST 32: ads_base: another host by the scheme of the page
+--- ads
+ads_base //evil.example/;
+--- must_die
+--- error_log
+ads: ads_base: "//evil.example/" is no prefix for URLs; write a path like /spot/
+
+
+
+=== TEST 33: ads_base: what would leave a string
+--- ads
+ads_base '/a"b/';
+--- must_die
+--- error_log
+is no prefix for URLs; write a path like /spot/
+
+
+
+=== TEST 34: ads_base: twice
+--- ads
+ads_base /a/;
++ads_base /b/;
+--- must_die
+--- error_log
+"ads_base" directive is duplicate in
+
+
+
+=== TEST 35: ads_track: no event
+--- ads
+--- config
+    location = /t { ads_track view; }
+--- must_die
+--- error_log
+ads: ads_track: "view" is no event; write impression, viewable, click or conversion, or nothing to read type= from the query in
+
+
+
+=== TEST 36: ads_track: a serve is not tracked
+--- ads
+--- config
+    location = /t { ads_track serve; }
+--- must_die
+--- error_log
+ads: ads_track: "serve" is no event; write impression, viewable, click or conversion
+
+
+
+=== TEST 37: ads_status: an unknown parameter
+--- ads
+--- config
+    location = /s { ads_status full; }
+--- must_die
+--- error_log
+ads: ads_status has no parameter "full"; it knows "detail" in
+
+
+
+=== TEST 38: ads_serve has no parameter
+--- ads
+--- config
+    location = /s { ads_serve top; }
+--- must_die
+--- error_log
+invalid number of arguments in "ads_serve" directive
+
+
+
+=== TEST 39: a handler stands in a location
+--- ads
+--- config
+    ads_serve;
+--- must_die
+--- error_log
+"ads_serve" directive is not allowed here
+
+
+
+=== TEST 40: two handlers in a location
+--- ads
+--- config
+    location = /t { ads_track click; ads_serve; }
+--- must_die
+--- error_log
+ads: ads_serve: this location already has a handler in
+
+
+
+=== TEST 41: a handler twice
+--- ads
+--- config
+    location = /t { ads_track click; ads_track impression; }
+--- must_die
+--- error_log
+ads: ads_track: this location already has a handler in
+
+
+
+=== TEST 42: a handler of ours beside one of nginx
+--- ads
+--- config
+    location = /t { empty_gif; ads_status; }
+--- must_die
+--- error_log
+ads: ads_status: this location already has a handler in
+
+
+
+=== TEST 43: ads_serve without ads_zone
+--- ads
+-ads_zone
+--- must_die
+--- error_log
+ads: ads_serve needs ads_zone in the http block in
+
+
+
+=== TEST 44: ads_track without ads_catalog
+--- ads
+-ads_catalog
+--- config
+    location = /t { ads_track; }
+--- must_die
+--- error_log
+ads: ads_track needs ads_catalog in the http block in
+
+
+
+=== TEST 45: ads_status without ads_spool
+--- ads
+-ads_spool
+--- config
+    location = /t { ads_status; }
+--- must_die
+--- error_log
+ads: ads_status needs ads_spool in the http block in
+
+
+
+=== TEST 46: ads_serve without ads_secret
+--- ads
+-ads_secret
+--- must_die
+--- error_log
+ads: ads_serve needs ads_secret in the http block in
+
+
+
+=== TEST 47: ads_zone alone
+--- ads
+-ads_secret
+-ads_spool
+-ads_catalog
+--- config
+--- must_die
+--- error_log
+ads: ads_zone needs ads_catalog in the http block in
+
+
+
+=== TEST 48: directives of the http block do not stand in a server
+--- config
+    ads_zone t002 8m;
+--- must_die
+--- error_log
+"ads_zone" directive is not allowed here
