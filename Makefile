@@ -14,7 +14,7 @@ flags_asan  := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined 
 flags_tsan  := -O1 -fsanitize=thread
 CXXFLAGS    := -std=c++20 -g -Wall -Wextra -Werror -Wno-missing-field-initializers -Isrc -MMD -MP
 CXXFLAGS    += $(flags_$(VARIANT))
-LIBS        := -ljansson -lpcre2-8 -lcrypto -lz -ldate-tz -lpthread
+LIBS        := -ljansson -lpcre2-8 -lcrypto -ldeflate -ldate-tz -lpthread
 OBJ         := $(BUILD)/$(VARIANT)
 
 core_sources  := $(wildcard src/core/*.cpp src/core/catalog/*.cpp)
@@ -77,10 +77,10 @@ $(OBJ)/libads.a: $(lib_objects)
 	@rm -f $@ && ar rcs $@ $^
 
 $(OBJ)/nginx-ads: $(cli_objects) $(OBJ)/libads.a
-	@$(CXX) $(CXXFLAGS) $^ -o $@ -lfmt $(LIBS)
+	@$(CXX) $(CXXFLAGS) $^ -o $@ -lfmt -lcurl $(LIBS)
 
 $(OBJ)/unit-tests: $(unit_objects) $(OBJ)/libads.a
-	@$(CXX) $(CXXFLAGS) $^ -o $@ -lgtest -lgtest_main $(LIBS)
+	@$(CXX) $(CXXFLAGS) $^ -o $@ -lgtest -lgtest_main -lz $(LIBS)
 
 -include $(shell find $(BUILD) -name '*.d' -path '*/$(VARIANT)/*' 2>/dev/null)
 

@@ -34,6 +34,9 @@ public:
         return true;
     }
 
+    // A new item, not initialised if T need not be. There must be room.
+    T& emplace_back() noexcept { return *::new (storage_ + size_++ * sizeof(T)) T; }
+
     bool full() const noexcept { return size_ == N; }
     bool empty() const noexcept { return size_ == 0; }
     size_t size() const noexcept { return size_; }

@@ -26,8 +26,10 @@ public:
 
     uint8_t id() const noexcept { return id_; }
 
-    // HMAC-SHA256, cut to 16 bytes, over the domain block and `body`.
-    void mac(std::span<const uint8_t> body, uint8_t* out) const noexcept;
+    // HMAC-SHA256, cut to 16 bytes, over the domain block and `body`, which
+    // has the one size that makes a whole block with SHA-256's padding.
+    static constexpr size_t kBodyBytes = 55;
+    void mac(std::span<const uint8_t, kBodyBytes> body, uint8_t* out) const noexcept;
 
     // A keyed hash of the user agent. Tokens carry its low 16 bits, to see that a
     // click comes from where the ad was served.

@@ -17,7 +17,7 @@ int hex(char c) noexcept {
 
 // Decodes into `to`; false at an escape that is none.
 bool decode(std::string_view from, bool plus_is_space, char*& to, std::string_view& text) noexcept {
-    if (from.find_first_of("%+") == std::string_view::npos) {
+    if (is_plain(from)) {
         text = from;  // the usual case: nothing to decode, nothing to copy
         return true;
     }
@@ -100,6 +100,10 @@ bool valid_callback(std::string_view name) noexcept {
     }
     return std::all_of(name.begin(), name.end(),
                        [](char c) { return is_word(c) || c == '.' || c == '$'; });
+}
+
+bool is_plain(std::string_view raw) noexcept {
+    return std::none_of(raw.begin(), raw.end(), [](char c) { return c == '%' || c == '+'; });
 }
 
 bool decode_component(std::string_view raw, std::span<char> buffer,

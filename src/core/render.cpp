@@ -57,15 +57,20 @@ void mint_tokens(Ad& ad, const Image& image, const Token& base, const Key& key) 
     make(EventType::click, ad.click);
 }
 
-size_t rendered_size(const Image& image, std::span<const Ad> ads, std::string_view base) noexcept {
-    size_t size = 64;
+size_t json_size(const Image& image, std::span<const Ad> ads, std::string_view base) noexcept {
+    size_t size = 16;
     for (const auto& ad : ads) {
         const auto& c = image.creatives()[ad.pick.creative];
-        size += 512 + 3 * (base.size() + kTokenChars) + c.json_head.size +
-                std::max(c.json_tail.size, c.html_head.size + c.html_tail.size) +
+        // 230 characters of names and punctuation, three numbers, the serve id.
+        size += 288 + 3 * (base.size() + kTokenChars) + c.json_head.size + c.json_tail.size +
                 image.placements()[ad.pick.placement].slug.size;
     }
     return size;
+}
+
+size_t html_size(const Image& image, const Ad& ad, std::string_view base) noexcept {
+    const auto& c = image.creatives()[ad.pick.creative];
+    return 128 + 2 * (base.size() + kTokenChars) + c.html_head.size + c.html_tail.size;
 }
 
 void render_json(Out& out, const Image& image, std::span<const Ad> ads, std::string_view base,

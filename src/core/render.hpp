@@ -14,7 +14,7 @@ namespace ads {
 // One ad to render: the pick and the tokens that go into its URLs.
 struct Ad {
     Pick pick;
-    uint64_t serve = 0;
+    uint64_t serve;
     char impression[kTokenChars];
     char viewable[kTokenChars];
     char click[kTokenChars];
@@ -27,8 +27,10 @@ struct Ad {
 // Fills the tokens of an ad. `base` has everything but type, price and MAC.
 void mint_tokens(Ad& ad, const Image& image, const Token& base, const Key& key) noexcept;
 
-// An upper bound of what the renderers below will write.
-size_t rendered_size(const Image& image, std::span<const Ad> ads, std::string_view base) noexcept;
+// Upper bounds of what the renderers below will write. Close ones: memory of a
+// request is best kept within one block.
+size_t json_size(const Image& image, std::span<const Ad> ads, std::string_view base) noexcept;
+size_t html_size(const Image& image, const Ad& ad, std::string_view base) noexcept;
 
 // {"ads":[…]} with `more` members before the closing brace.
 void render_json(Out& out, const Image& image, std::span<const Ad> ads, std::string_view base,

@@ -54,6 +54,12 @@ bool decode(const char* from, uint8_t* to) noexcept {
     return bad >= 0;
 }
 
+// All but the version, which the domain names.
+std::span<const uint8_t, Key::kBodyBytes> signed_part(const uint8_t* bytes) noexcept {
+    static_assert(kTokenBody == Key::kBodyBytes + 1);
+    return std::span<const uint8_t, Key::kBodyBytes>(bytes + 1, Key::kBodyBytes);
+}
+
 void store48(uint8_t* to, int64_t value) noexcept {
     std::memcpy(to, &value, 6);
 }
@@ -106,7 +112,7 @@ Token read_body(const uint8_t* from) noexcept {
 void mint(const Token& token, const Key& key, char* out) noexcept {
     uint8_t bytes[kTokenBytes];
     write_body(token, key.id(), bytes);
-    key.mac({bytes + 1, kTokenBody - 1}, bytes + kTokenBody);
+    key.mac(signed_part(bytes), bytes + kTokenBody);
     encode(bytes, out);
 }
 
@@ -123,7 +129,7 @@ TokenError open_token(std::string_view text, const KeyRing& ring, Token& token) 
         return TokenError::unknown_key;
     }
     uint8_t mac[Key::kMacBytes];
-    key->mac({bytes + 1, kTokenBody - 1}, mac);
+    key->mac(signed_part(bytes), mac);
     if (CRYPTO_memcmp(mac, bytes + kTokenBody, sizeof mac) != 0) {
         return TokenError::bad_mac;
     }

@@ -28,7 +28,8 @@ struct RequestCtx {
     ngx_queue_t queue{};  // of the requests that wait for the write
     bool queued = false;
     Answer answer;
-    ngx_event_t timer{};  // of a pixel that waits for another worker
+    char* buffer = nullptr;        // of the worker, see memory_for()
+    ngx_event_t* timer = nullptr;  // of a pixel that waits for another worker
     uint32_t tries = 0;
     // for the variables
     const Served* served = nullptr;
@@ -53,6 +54,9 @@ ngx_int_t not_allowed(ngx_http_request_t* r, std::string_view methods) noexcept;
 inline bool no_store(ngx_http_request_t* r) noexcept {
     return push_header(r, "Cache-Control", str("no-store"));
 }
+
+// Memory for the request's answer, as long as the request lives.
+char* memory_for(ngx_http_request_t* r, RequestCtx* ctx, size_t size) noexcept;
 
 // Reads the query into `query`, whose views last as long as the request.
 InputError query_of(ngx_http_request_t* r, Query& query) noexcept;

@@ -38,14 +38,22 @@ struct MainConf {
     ngx_str_t secret_path;
     TokenLives lives;
     bool has_lives;
+    bool timed;             // somebody asks for $ads_decision_time
     const char* needed_by;  // the first handler directive, nullptr: none
     Setup* setup;
+};
+
+// The value of a directive: one variable, which is looked up by its index, or
+// a text with variables in it.
+struct Value {
+    ngx_int_t index;
+    ngx_http_complex_value_t* text;
 };
 
 // `ads_key NAME $variable [personal]`
 struct KeyConf {
     ngx_str_t name;
-    ngx_http_complex_value_t* value;
+    Value* value;
     bool personal;  // used only with consent
 };
 
@@ -61,7 +69,7 @@ struct ConsentConf {
     bool off;                // the operator says that none is needed
     ngx_int_t cookie;        // index of the variable, NGX_ERROR: none
     ngx_str_t cookie_key;    // the path in its JSON
-    ngx_array_t* variables;  // of ngx_http_complex_value_t*
+    ngx_array_t* variables;  // of Value*
 };
 
 struct LocConf {
@@ -69,12 +77,12 @@ struct LocConf {
     ngx_str_t location_base;  // its default: the folder of the location
     ngx_int_t track;          // an EventType, or kAnyType
     ngx_flag_t detail;
-    ngx_http_complex_value_t* geo;
-    ngx_http_complex_value_t* device;
-    ngx_http_complex_value_t* language;
-    ngx_http_complex_value_t* user;
-    ngx_http_complex_value_t* explain;  // who may ask for debug=1
-    ngx_array_t* keys;                  // of KeyConf
+    Value* geo;
+    Value* device;
+    Value* language;
+    Value* user;
+    Value* explain;     // who may ask for debug=1
+    ngx_array_t* keys;  // of KeyConf
     CookieConf* cookie;
     ConsentConf* consent;
 };

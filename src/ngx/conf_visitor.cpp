@@ -13,15 +13,31 @@ constexpr std::string_view kConsentKey = "analytics";
 constexpr std::string_view kTokenChars =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
 
-ngx_http_complex_value_t* compile(ngx_conf_t* cf, ngx_str_t& text) noexcept {
-    auto* value = pnew<ngx_http_complex_value_t>(cf->pool);
+bool is_variable_name(std::string_view text) noexcept {
+    return !text.empty() && text.find_first_not_of(
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                "0123456789_") == std::string_view::npos;
+}
+
+Value* compile(ngx_conf_t* cf, ngx_str_t& text) noexcept {
+    auto* value = pnew<Value>(cf->pool);
     if (value == nullptr) {
+        return nullptr;
+    }
+    value->index = NGX_ERROR;
+    if (text.len > 1 && text.data[0] == '$' && is_variable_name(view(text).substr(1))) {
+        ngx_str_t name = str(view(text).substr(1));
+        value->index = ngx_http_get_variable_index(cf, &name);
+        return value->index == NGX_ERROR ? nullptr : value;
+    }
+    value->text = pnew<ngx_http_complex_value_t>(cf->pool);
+    if (value->text == nullptr) {
         return nullptr;
     }
     ngx_http_compile_complex_value_t request{};
     request.cf = cf;
     request.value = &text;
-    request.complex_value = value;
+    request.complex_value = value->text;
     return ngx_http_compile_complex_value(&request) == NGX_OK ? value : nullptr;
 }
 
@@ -95,8 +111,7 @@ char* add_cookie_attribute(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t* argume
 }  // namespace
 
 char* set_value(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
-    auto** slot =
-        reinterpret_cast<ngx_http_complex_value_t**>(static_cast<char*>(conf) + cmd->offset);
+    auto** slot = reinterpret_cast<Value**>(static_cast<char*>(conf) + cmd->offset);
     if (*slot != nullptr) {
         return const_cast<char*>("is duplicate");
     }
@@ -188,12 +203,11 @@ char* set_consent(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
                             &cmd->name, &args[i]);
         }
         if (consent->variables == nullptr) {
-            consent->variables = ngx_array_create(cf->pool, 2, sizeof(ngx_http_complex_value_t*));
+            consent->variables = ngx_array_create(cf->pool, 2, sizeof(Value*));
         }
-        auto** value =
-            consent->variables == nullptr
-                ? nullptr
-                : static_cast<ngx_http_complex_value_t**>(ngx_array_push(consent->variables));
+        auto** value = consent->variables == nullptr
+                           ? nullptr
+                           : static_cast<Value**>(ngx_array_push(consent->variables));
         if (value == nullptr || (*value = compile(cf, args[i])) == nullptr) {
             return conf_error();
         }

@@ -13,5 +13,6 @@ ngx_int_t clock_handler(ngx_http_request_t* r);
 #endif
 
 ngx_int_t add_variables(ngx_conf_t* cf);
+ngx_int_t see_variables(ngx_conf_t* cf);  // which of them are used
 
 }  // namespace ads::ngx

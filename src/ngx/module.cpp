@@ -7,7 +7,7 @@ namespace {
 
 ngx_http_module_t module_context = {
     ads::ngx::add_variables,     // preconfiguration
-    nullptr,                     // postconfiguration
+    ads::ngx::see_variables,     // postconfiguration
     ads::ngx::create_main_conf,  //
     ads::ngx::init_main_conf,    //
     nullptr,                     // create server configuration

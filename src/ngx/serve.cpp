@@ -17,7 +17,7 @@ namespace ads::ngx {
 
 namespace {
 
-constexpr uint32_t kSampled = 512;  // candidates looked at in one pass
+constexpr uint32_t kSampled = 128;  // candidates looked at in one pass
 
 int64_t monotonic_ns() noexcept {
     timespec now;
@@ -89,35 +89,34 @@ Event serve_event(const Image& image, const Pick& pick, const Token& token,
             .user = visitor.user};
 }
 
-// Turns the picks into ads with tokens, and their serves into events. Empty
+using Ads = FixedVector<Ad, kMaxPage>;
+
+// Turns the picks into ads with tokens, and their serves into events; false
 // without memory.
-std::span<const Ad> make_ads(Serve& s) noexcept {
+bool make_ads(Serve& s, Ads& ads) noexcept {
     const Image& image = worker->image();
-    ngx_pool_t* pool = s.r->pool;
-    const size_t count = s.page.filled();
-    auto* ads = static_cast<Ad*>(ngx_palloc(pool, sizeof(Ad) * count));
-    auto* served = static_cast<Served*>(ngx_palloc(pool, sizeof(Served) * count));
-    if (ads == nullptr || served == nullptr) {
-        return {};
-    }
     const Key& key = worker->ring().signer();
+    auto* served = static_cast<Served*>(
+        ngx_palloc(s.r->pool, sizeof(Served) * std::max<size_t>(1, s.page.filled())));
+    if (served == nullptr) {
+        return false;
+    }
     worker->make_room();
-    size_t n = 0;
     for (const auto& pick : s.page.picks()) {
         if (!pick.filled()) {
             continue;
         }
-        ads[n].pick = pick;
-        ads[n].serve = worker->rng().next();
-        const Token token = token_of(image, pick, ads[n].serve, s);
-        mint_tokens(ads[n], image, token, key);
+        Ad& ad = ads.emplace_back();
+        ad.pick = pick;
+        ad.serve = worker->rng().next();
+        const Token token = token_of(image, pick, ad.serve, s);
+        mint_tokens(ad, image, token, key);
         worker->record(serve_event(image, pick, token, s.visitor), {.type = EventType::serve});
-        served[n] = {token.campaign, token.ad_group, token.creative};
-        n++;
+        served[ads.size() - 1] = {token.campaign, token.ad_group, token.creative};
     }
     s.ctx->served = served;
-    s.ctx->served_count = n;
-    return {ads, n};
+    s.ctx->served_count = ads.size();
+    return true;
 }
 
 std::string_view content_type(Format format) noexcept {
@@ -183,9 +182,10 @@ ngx_int_t answer(Serve& s, std::span<const Ad> ads) noexcept {
     const LocConf* conf = loc_conf(r);
     const std::string_view base = view(conf->base.len > 0 ? conf->base : conf->location_base);
     const std::string debug = s.trace == nullptr ? std::string() : explained(s);
-    const size_t room =
-        rendered_size(worker->image(), ads, base) + s.query.callback.size() + debug.size() + 8;
-    auto* memory = static_cast<char*>(ngx_pnalloc(r->pool, room));
+    const size_t room = (s.query.format == Format::html ? html_size(worker->image(), ads[0], base)
+                                                        : json_size(worker->image(), ads, base)) +
+                        s.query.callback.size() + debug.size() + 8;
+    char* memory = memory_for(r, s.ctx, room);
     if (memory == nullptr) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -234,7 +234,8 @@ void gather(Serve& s) noexcept {
 }
 
 ngx_int_t serve(Serve& s, std::span<const uint32_t> placements) noexcept {
-    const int64_t began = monotonic_ns();
+    const bool timed = main_conf(s.r)->timed;
+    const int64_t began = timed ? monotonic_ns() : 0;
     gather(s);
     std::vector<Refusal> trace;
     if (s.query.debug) {
@@ -246,12 +247,12 @@ ngx_int_t serve(Serve& s, std::span<const uint32_t> placements) noexcept {
     if (worker->samples()) {
         sample_refusals(s, placements);
     }
-    const auto ads = make_ads(s);
-    if (ads.size() != s.page.filled()) {
+    Ads ads;
+    if (!make_ads(s, ads)) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
     s.ctx->decision = ads.empty() ? "no_ad" : "served";
-    s.ctx->nanoseconds = monotonic_ns() - began;
+    s.ctx->nanoseconds = timed ? monotonic_ns() - began : 0;
     return answer(s, ads);
 }
 

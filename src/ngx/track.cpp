@@ -200,10 +200,16 @@ void retry(ngx_event_t* event) {
 }
 
 ngx_int_t wait(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
-    ctx->timer.handler = retry;
-    ctx->timer.data = r;
-    ctx->timer.log = r->connection->log;
-    ngx_add_timer(&ctx->timer, kRetry);
+    if (ctx->timer == nullptr) {
+        ctx->timer = pnew<ngx_event_t>(r->pool);
+        if (ctx->timer == nullptr) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+        ctx->timer->handler = retry;
+        ctx->timer->data = r;
+        ctx->timer->log = r->connection->log;
+    }
+    ngx_add_timer(ctx->timer, kRetry);
     r->main->count++;
     return NGX_DONE;
 }

@@ -1,6 +1,7 @@
 // $ads_*: what was decided, for log_format and map.
 #include "core/bytes.hpp"
 #include "ngx/answer.hpp"
+#include "ngx/conf.hpp"
 #include "ngx/handlers.hpp"
 
 namespace ads::ngx {
@@ -95,6 +96,19 @@ ngx_int_t add_variables(ngx_conf_t* cf) {
         }
         v->get_handler = variable.get;
         v->data = variable.data;
+    }
+    return NGX_OK;
+}
+
+// Reading the clock twice is for those who want to know.
+ngx_int_t see_variables(ngx_conf_t* cf) {
+    auto* main =
+        static_cast<MainConf*>(ngx_http_conf_get_module_main_conf(cf, ngx_http_ads_module));
+    auto* core = static_cast<ngx_http_core_main_conf_t*>(
+        ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module));
+    const auto* used = static_cast<const ngx_http_variable_t*>(core->variables.elts);
+    for (ngx_uint_t i = 0; i < core->variables.nelts; i++) {
+        main->timed = main->timed || view(used[i].name) == "ads_decision_time";
     }
     return NGX_OK;
 }

@@ -18,7 +18,7 @@ std::string_view header(const ngx_table_elt_t* h) noexcept {
     return h == nullptr ? std::string_view() : view(h->value);
 }
 
-std::string_view cookie(ngx_http_request_t* r, ngx_int_t index) noexcept {
+std::string_view indexed(ngx_http_request_t* r, ngx_int_t index) noexcept {
     if (index == NGX_ERROR) {
         return {};
     }
@@ -38,12 +38,11 @@ bool consents(ngx_http_request_t* r, const ConsentConf& conf) noexcept {
         yes = yes || v == Vote::yes;
         return v != Vote::no;
     };
-    if (!vote(cookie_consent(cookie(r, conf.cookie), view(conf.cookie_key)))) {
+    if (!vote(cookie_consent(indexed(r, conf.cookie), view(conf.cookie_key)))) {
         return false;
     }
     const ngx_uint_t count = conf.variables == nullptr ? 0 : conf.variables->nelts;
-    auto** values =
-        count == 0 ? nullptr : static_cast<ngx_http_complex_value_t**>(conf.variables->elts);
+    auto** values = count == 0 ? nullptr : static_cast<Value**>(conf.variables->elts);
     for (ngx_uint_t i = 0; i < count; i++) {
         const std::string_view text = value_of(r, values[i]);
         if (!vote(text.empty()                                     ? Vote::absent
@@ -133,12 +132,16 @@ std::string_view language_of(ngx_http_request_t* r, const LocConf& conf) noexcep
 
 }  // namespace
 
-std::string_view value_of(ngx_http_request_t* r, ngx_http_complex_value_t* value) noexcept {
-    ngx_str_t text{0, nullptr};
-    if (value == nullptr || ngx_http_complex_value(r, value, &text) != NGX_OK) {
+std::string_view value_of(ngx_http_request_t* r, const Value* value) noexcept {
+    if (value == nullptr) {
         return {};
     }
-    return view(text);
+    if (value->index != NGX_ERROR) {
+        return indexed(r, value->index);
+    }
+    ngx_str_t text{0, nullptr};
+    return ngx_http_complex_value(r, value->text, &text) == NGX_OK ? view(text)
+                                                                   : std::string_view();
 }
 
 Visitor visitor_of(ngx_http_request_t* r, const Key& key, bool new_session) noexcept {
@@ -158,7 +161,7 @@ Visitor visitor_of(ngx_http_request_t* r, const Key& key, bool new_session) noex
     }
     visitor.user = pseudonym(r->pool, key.user_key(), value_of(r, conf.user));
     if (conf.cookie != nullptr) {
-        const std::string_view sent = cookie(r, conf.cookie->index);
+        const std::string_view sent = indexed(r, conf.cookie->index);
         if (is_session(sent)) {
             visitor.session = sent;
         } else if (new_session) {

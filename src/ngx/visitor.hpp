@@ -37,6 +37,6 @@ void gather_keys(ngx_http_request_t* r, const ServeQuery& query, bool consent, K
 std::string_view page_url(ngx_http_request_t* r, const ServeQuery& query) noexcept;
 
 // The value of a directive that takes a variable; empty if unset.
-std::string_view value_of(ngx_http_request_t* r, ngx_http_complex_value_t* value) noexcept;
+std::string_view value_of(ngx_http_request_t* r, const Value* value) noexcept;
 
 }  // namespace ads::ngx

@@ -182,18 +182,20 @@ protected:
     }
 
     template <class Write>
-    std::string written(std::span<const Ad> ads, Write write) {
-        std::vector<char> memory(rendered_size(d_.image(), ads, kBase));
+    std::string written(size_t bound, Write write) {
+        std::vector<char> memory(bound);
         Out out(memory.data(), memory.size());
         write(out);
-        EXPECT_FALSE(out.overflow()) << "rendered_size() is a bound";
+        EXPECT_FALSE(out.overflow()) << "the size is a bound";
         return std::string(out.text());
     }
     std::string json(std::span<const Ad> ads) {
-        return written(ads, [&](Out& out) { render_json(out, d_.image(), ads, kBase); });
+        return written(json_size(d_.image(), ads, kBase),
+                       [&](Out& out) { render_json(out, d_.image(), ads, kBase); });
     }
     std::string html(const Ad& ad) {
-        return written({&ad, 1}, [&](Out& out) { render_html(out, d_.image(), ad, kBase); });
+        return written(html_size(d_.image(), ad, kBase),
+                       [&](Out& out) { render_html(out, d_.image(), ad, kBase); });
     }
 
     static constexpr std::string_view kBase = "https://spot.example/spot/";
