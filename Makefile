@@ -59,7 +59,8 @@ test-long: test asan-test tsan-test valgrind-test hup-test ## every test in its 
 # ---- building --------------------------------------------------------------------
 module:
 	@NGINX_SRC=$(NGINX_SRC) scripts/build-module $(BUILD)/module
-	@cp -p $(BUILD)/module/ngx_http_ads_module.so $(BUILD)/
+	@cp -p $(BUILD)/module/ngx_http_ads_module.so $(BUILD)/ngx_http_ads_module.so.new
+	@mv $(BUILD)/ngx_http_ads_module.so.new $(BUILD)/ngx_http_ads_module.so
 
 test-module:
 	@NGINX_SRC=$(NGINX_SRC) ADS_TEST_CLOCK=1 scripts/build-module $(BUILD)/test

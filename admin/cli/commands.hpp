@@ -13,6 +13,8 @@ namespace ads::cli {
 using Command = std::function<Exit()>;
 
 void add_validate(CLI::App& app, Command& chosen);
+void add_decide(CLI::App& app, Command& chosen);
+void add_why(CLI::App& app, Command& chosen);
 void add_spool(CLI::App& app, Command& chosen);
 void add_key(CLI::App& app, Command& chosen);
 

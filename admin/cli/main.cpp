@@ -17,9 +17,10 @@ namespace {
 constexpr const char* kFooter =
     "Exit codes:\n"
     "  0  all is well\n"
-    "  1  the input is wrong: an invalid catalog, a damaged spool, a bad key ring\n"
+    "  1  the input is wrong: an invalid catalog, a damaged spool, a bad key ring,\n"
+    "     an answer that is none, an ad group that is not there\n"
     "  2  the command line is wrong\n"
-    "  3  something could not be read or written\n"
+    "  3  something could not be read, written or reached\n"
     "\n"
     "Example:\n"
     "  nginx-ads validate /etc/nginx-ads/catalog.json\n"
@@ -45,6 +46,8 @@ void describe(CLI::App& app, Command& chosen) {
     app.footer(kFooter);
     app.require_subcommand(1);
     add_validate(app, chosen);
+    add_decide(app, chosen);
+    add_why(app, chosen);
     add_spool(app, chosen);
     add_key(app, chosen);
     call_commands(app);
@@ -67,7 +70,7 @@ std::optional<Exit> read_command_line(CLI::App& app, int argc, char** argv) {
 
 Exit run(int argc, char** argv) {
     Command chosen;
-    CLI::App app("What goes with the nginx-ads module: catalogs, the spool, keys.");
+    CLI::App app("What goes with the nginx-ads module: catalogs, decisions, the spool, keys.");
     describe(app, chosen);
     Exit exit = Exit::ok;
     try {

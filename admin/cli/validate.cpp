@@ -1,17 +1,12 @@
 // nginx-ads validate: what nginx -t would say of a catalog, and more of it.
 #include <fmt/format.h>
-#include <jansson.h>
+#include <unistd.h>
 
-#include <cstdlib>
-#include <ctime>
-#include <memory>
-
+#include "catalog_file.hpp"
 #include "commands.hpp"
-#include "core/catalog/compile.hpp"
-#include "core/catalog/formats.hpp"
 #include "files.hpp"
+#include "json.hpp"
 #include "shm/zone.hpp"
-#include "text.hpp"
 
 namespace ads::cli {
 
@@ -79,21 +74,13 @@ std::string size_text(size_t bytes) {
 }
 
 void show(const Verdict& v) {
-    const std::string name = shown_name(v.file);
     if (v.exit == Exit::bad_input) {
-        for (const auto& error : v.errors) {
-            error_line(fmt::format("{}: {}: {}", name,
-                                   painted(STDERR_FILENO, Colour::bold, error.path),
-                                   error.message));
-        }
-        if (v.more_errors > 0) {
-            error_line(fmt::format("{}: and {}.", name, counted(v.more_errors, "more error")));
-        }
+        show_errors(v.file, v.errors, v.more_errors);
     } else if (v.exit == Exit::ok) {
         out().put(
             fmt::format("{}: {}\n  {}, {}, {}, {}, {}\n  {} compiled; needs an ads_zone of "
                         "{}m or more\n",
-                        name, painted(STDOUT_FILENO, Colour::green, "ok"),
+                        shown_name(v.file), painted(STDOUT_FILENO, Colour::green, "ok"),
                         counted(v.campaigns, "campaign"), counted(v.ad_groups, "ad group"),
                         counted(v.creatives, "creative"), counted(v.placements, "placement"),
                         counted(v.experiments, "experiment"), size_text(v.compiled), v.zone));
@@ -101,20 +88,6 @@ void show(const Verdict& v) {
 }
 
 // ---- for programs ----
-
-struct Release {
-    void operator()(json_t* json) const { json_decref(json); }
-    void operator()(char* text) const { std::free(text); }
-};
-
-json_t* text_json(std::string_view text) {
-    const std::string repaired = repaired_utf8(text);
-    return json_stringn(repaired.data(), repaired.size());
-}
-
-json_t* number_json(size_t number) {
-    return json_integer(static_cast<json_int_t>(number));
-}
 
 json_t* errors_json(const Verdict& v) {
     json_t* list = json_array();
@@ -146,7 +119,7 @@ json_t* verdict_json(const Verdict& v) {
 }
 
 void show_json(const std::vector<Verdict>& verdicts) {
-    std::unique_ptr<json_t, Release> root;
+    Json root;
     if (verdicts.size() == 1) {
         root.reset(verdict_json(verdicts.front()));
     } else {
@@ -155,16 +128,11 @@ void show_json(const std::vector<Verdict>& verdicts) {
             json_array_append_new(root.get(), verdict_json(verdict));
         }
     }
-    const std::unique_ptr<char, Release> text(json_dumps(root.get(), JSON_INDENT(2)));
-    if (text == nullptr) {
-        throw std::bad_alloc();
-    }
-    out().put(text.get());
-    out().put("\n");
+    print_json(root);
 }
 
 Exit validate(const Options& options) {
-    const Seconds now = options.at.empty() ? std::time(nullptr) : *catalog::parse_date(options.at);
+    const Seconds now = moment(options.at);
     Exit exit = Exit::ok;
     std::vector<Verdict> verdicts;
     for (const auto& file : options.files) {
@@ -180,15 +148,6 @@ Exit validate(const Options& options) {
     return exit;
 }
 
-const CLI::Validator kMoment(
-    [](const std::string& text) {
-        return catalog::parse_date(text) ? std::string()
-                                         : "must be a moment of the years 1970 to 2100 like "
-                                           "2026-11-16T04:00:00Z, not \"" +
-                                               text + "\"";
-    },
-    "TIME");
-
 }  // namespace
 
 void add_validate(CLI::App& app, Command& chosen) {
@@ -199,7 +158,7 @@ void add_validate(CLI::App& app, Command& chosen) {
         ->option_text("...");
     sub->add_flag("--json", options->json, "Print an object, for several files an array of them");
     sub->add_option("--at", options->at, "Compile for this moment, RFC 3339 (default now)")
-        ->check(kMoment)
+        ->check(is_moment())
         ->option_text("TIME");
     sub->footer(
         "Every error is a line \"FILE: PATH: MESSAGE\" on standard error, and the exit code is 1.\n"

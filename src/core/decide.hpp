@@ -16,7 +16,8 @@ namespace ads {
 
 // Who gives out what may be served, and keeps the books.
 template <class L>
-concept Ledger = requires(L ledger, uint32_t group, const Pick& pick, Reason reason) {
+concept Ledger = requires(L ledger, uint32_t placement, uint32_t group, const Pick& pick,
+                          Reason reason) {
     // The pacing coin: whether this group may be served at this moment.
     { ledger.toss(group) } -> std::same_as<bool>;
     // Whether the visitor may see this creative of the group once more.
@@ -28,7 +29,7 @@ concept Ledger = requires(L ledger, uint32_t group, const Pick& pick, Reason rea
     // What a thousand impressions of this group bring, by what it delivered.
     { ledger.ecpm(group) } -> std::convertible_to<MicroCents>;
     // A group that was drawn, or would have been, and why it was not served.
-    {ledger.refused(group, reason)};
+    {ledger.refused(placement, group, reason)};
 };
 
 // The position of one survivor in [begin, end), drawn by weight; kNone if there is none.
@@ -107,13 +108,20 @@ public:
     }
 
 private:
+    // A place that is filled anew refuses the same groups again: once is enough.
+    void refused(uint32_t placement, uint32_t group, Reason reason) noexcept {
+        if (!again_) {
+            ledger_.refused(placement, group, reason);
+        }
+    }
+
     bool uses_sets() const noexcept { return image_.head().together.count > 0; }
 
     bool fill(Pick& pick) noexcept {
         const PlacementRecord& placement = image_.placements()[pick.placement];
         const auto survivors = eligible(view_, request_, placement);
         if (placement.floor > 0) {
-            apply_floor(placement, survivors);
+            apply_floor(pick.placement, survivors);
         }
         if (uses_sets() && fill_set_member(placement, survivors, pick)) {
             return true;
@@ -143,7 +151,7 @@ private:
             if (reason == Reason::none) {
                 return true;
             }
-            ledger_.refused(groups[position], reason);
+            refused(pick.placement, groups[position], reason);
             clear_bit(survivors, position);
         }
     }
@@ -222,12 +230,13 @@ private:
 
     // Groups with a fixed price below the floor have no seat; the others are
     // known only now.
-    void apply_floor(const PlacementRecord& placement, std::span<uint64_t> survivors) noexcept {
+    void apply_floor(uint32_t index, std::span<uint64_t> survivors) noexcept {
+        const PlacementRecord& placement = image_.placements()[index];
         const auto groups = image_.get(placement.groups);
         each_bit(survivors, 0, placement.groups.count, [&](uint32_t at) {
             if (image_.groups()[groups[at]].estimated() && ecpm(groups[at]) < placement.floor) {
                 clear_bit(survivors, at);
-                ledger_.refused(groups[at], Reason::floor);
+                refused(index, groups[at], Reason::floor);
             }
             return true;
         });
@@ -274,6 +283,7 @@ private:
             const uint32_t set = image_.groups()[groups[at]].together;
             if (set != kNone && !banned(set) && begun(set) && !page_.has_group(groups[at])) {
                 wanted[at / 64] |= uint64_t{1} << (at % 64);
+                clear_bit(survivors, at);  // refused here, it is not drawn again below
                 any = true;
             }
             return true;
@@ -295,20 +305,25 @@ private:
         if (set == kNone || !banned_.push_back(set)) {
             return false;
         }
+        // What stayed empty may have done so because of the set.
         FixedVector<Pick*, kMaxPage> open;
         for (Pick& pick : page_.picks()) {
             if (pick.filled() && image_.groups()[pick.group].together == set) {
                 ledger_.give_back(pick);
-                ledger_.refused(pick.group, Reason::together);
+                refused(pick.placement, pick.group, Reason::together);
                 pick = {.placement = pick.placement};
+            }
+            if (!pick.filled()) {
                 open.push_back(&pick);
             }
         }
         left_ = open.size();
+        again_ = true;
         for (Pick* pick : open) {
             fill(*pick);
             left_--;
         }
+        again_ = false;
         return true;
     }
 
@@ -318,6 +333,7 @@ private:
     Page& page_;
     Rng& rng_;
     L& ledger_;
+    bool again_ = false;                      // filling what was given back
     size_t left_ = 0;                         // placements still to fill, this one included
     FixedVector<uint32_t, kMaxPage> banned_;  // sets that cannot be filled
 };

@@ -10,7 +10,9 @@ std::vector<Explained> explain(View& view, const Request& request, const Pick& p
     const auto& placement = image.placements()[pick.placement];
     std::unordered_map<uint32_t, Reason> refused;
     for (const auto& refusal : refusals) {
-        refused[refusal.group] = refusal.reason;
+        if (refusal.placement == pick.placement) {
+            refused[refusal.group] = refusal.reason;
+        }
     }
     std::vector<Explained> all;
     const auto groups = image.get(placement.groups);

@@ -17,6 +17,7 @@ struct Explained {
 
 // What a decision refused after targeting, in its order.
 struct Refusal {
+    uint32_t placement = 0;
     uint32_t group = 0;
     Reason reason = Reason::none;
 };
@@ -37,7 +38,7 @@ double sample_reasons(View& view, const Request& request, const PlacementRecord&
     const auto all = static_cast<uint32_t>(groups.size() + absent.size());
     const uint32_t count = std::min(all, most);
     for (uint32_t i = 0; i < count; i++) {
-        const uint32_t at = (from + i) % all;
+        const uint32_t at = (from % all + i) % all;
         if (at >= groups.size()) {
             f(absent[at - groups.size()].group, absent[at - groups.size()].reason);
         } else if (const Reason reason = why_not(view, request, placement, at);

@@ -18,9 +18,11 @@ public:
     FixedVector() noexcept {}
     FixedVector(const FixedVector& other) noexcept { *this = other; }
     FixedVector& operator=(const FixedVector& other) noexcept {
-        size_ = 0;
-        for (const T& item : other) {
-            push_back(item);
+        if (this != &other) {
+            size_ = 0;
+            for (const T& item : other) {
+                push_back(item);
+            }
         }
         return *this;
     }

@@ -121,7 +121,6 @@ Key::Key(uint8_t id, std::span<const uint8_t> secret) noexcept : id_(id) {
         return SipKey{load<uint64_t>(digest), load<uint64_t>(digest + 8)};
     };
     agent_ = derive("nginx-ads user agent");
-    session_ = derive("nginx-ads session");
     user_ = derive("nginx-ads user");
 
     SHA256_Update(&inner_, kDomain, sizeof kDomain);

@@ -37,7 +37,6 @@ public:
         return siphash(agent_, user_agent);
     }
 
-    const SipKey& session_key() const noexcept { return session_; }
     const SipKey& user_key() const noexcept { return user_; }
 
 private:
@@ -45,7 +44,6 @@ private:
     SHA256_CTX inner_{};
     SHA256_CTX outer_{};
     SipKey agent_;
-    SipKey session_;
     SipKey user_;
 };
 

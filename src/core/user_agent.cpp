@@ -42,11 +42,11 @@ constexpr Word kWords[] = {
     {"webos.tv", kTv},
     {"roku", kTv},
     {"crkey", kTv},
-    {"aftt", kTv},
     {"bravia", kTv},
     {"tizen tv", kTv},
     {"android tv", kTv},
     {"viera", kTv},
+    {" aft", kTv},
     {"bot", kBot},
     {"crawl", kBot},
     {"spider", kBot},
@@ -54,11 +54,19 @@ constexpr Word kWords[] = {
     {"headless", kBot},
     {"curl/", kBot},
     {"wget/", kBot},
-    {"python-", kBot},
+    {"python", kBot},
+    {"axios/", kBot},
+    {"node-fetch", kBot},
+    {"postman", kBot},
+    {"ia_archiver", kBot},
+    {"google-inspection", kBot},
+    {"apis-google", kBot},
+    {"googleother", kBot},
+    {"phantomjs", kBot},
     {"java/", kBot},
     {"go-http", kBot},
     {"okhttp", kBot},
-    {"libwww", kBot},
+    {"libwww-perl", kBot},
     {"facebookexternal", kBot},
     {"mediapartners", kBot},
     {"lighthouse", kBot},
@@ -66,6 +74,9 @@ constexpr Word kWords[] = {
     {"monitor", kBot},
     {"scrapy", kBot},
 };
+
+// A maker of phones.
+constexpr std::string_view kNoBot = "cubot";
 
 constexpr char lower(char c) noexcept {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
@@ -100,6 +111,10 @@ Device device_of(std::string_view agent) noexcept {
     unsigned signs = kNothing;
     agent = agent.substr(0, 1024);
     for (size_t i = 0; i < agent.size(); i++) {
+        if (starts(agent.substr(i), kNoBot)) {
+            i += kNoBot.size() - 1;
+            continue;
+        }
         if (!kBegins[static_cast<unsigned char>(agent[i])]) {
             continue;
         }

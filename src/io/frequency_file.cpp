@@ -118,4 +118,17 @@ bool FrequencyFile::open(const std::string& folder, uint64_t bytes, std::string&
     return true;
 }
 
+bool FrequencyFile::without_file(uint64_t bytes) noexcept {
+    const size_t size = Frequency::size(bytes);
+    void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        return false;
+    }
+    memory_ = static_cast<std::byte*>(memory);
+    mapped_ = size;
+    Frequency::format({memory_, size}, bytes);
+    frequency_ = Frequency::attach(memory_);
+    return true;
+}
+
 }  // namespace ads

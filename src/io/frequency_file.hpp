@@ -24,6 +24,10 @@ public:
     // sentence in `error`.
     bool open(const std::string& folder, uint64_t bytes, std::string& error, std::string& notice);
 
+    // The same without a file: memory that the workers of one configuration
+    // share and that ends with them.
+    bool without_file(uint64_t bytes) noexcept;
+
     Frequency frequency() const noexcept { return frequency_; }
 
 private:

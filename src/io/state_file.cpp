@@ -23,6 +23,14 @@ std::string sentence(const std::string& what, const std::string& path) {
     return what + " \"" + path + "\": " + std::strerror(errno);
 }
 
+SipKey random_key() noexcept {
+    SipKey key;
+    if (getrandom(&key, sizeof key, 0) != static_cast<ssize_t>(sizeof key)) {
+        key = {static_cast<uint64_t>(getpid()), static_cast<uint64_t>(std::time(nullptr))};
+    }
+    return key;
+}
+
 uint32_t random_node() noexcept {
     uint32_t node = 0;
     while (node == 0) {
@@ -74,7 +82,7 @@ bool StateFile::create(const std::string& path, size_t dedupe_bytes, std::string
         error = sentence("cannot map", draft);
         return false;
     }
-    State::format({memory_, size}, entries, kFirstSlots, random_node());
+    State::format({memory_, size}, entries, kFirstSlots, random_node(), random_key());
     if (rename(draft.c_str(), path.c_str()) != 0) {
         error = sentence("cannot name", path);
         return false;

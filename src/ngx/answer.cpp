@@ -29,6 +29,12 @@ public:
         }
     }
 
+    static void clear() noexcept {
+        while (count_ > 0) {
+            std::free(free_[--count_]);
+        }
+    }
+
 private:
     static constexpr size_t kMost = 256;
     static inline char* free_[kMost];
@@ -133,6 +139,10 @@ InputError query_of(ngx_http_request_t* r, Query& query) noexcept {
         return {"no_memory", "out of memory"};
     }
     return read_query(args, {memory, args.size()}, query);
+}
+
+void free_buffers() noexcept {
+    BufferList::clear();
 }
 
 char* memory_for(ngx_http_request_t* r, RequestCtx* ctx, size_t size) noexcept {

@@ -58,6 +58,9 @@ inline bool no_store(ngx_http_request_t* r) noexcept {
 // Memory for the request's answer, as long as the request lives.
 char* memory_for(ngx_http_request_t* r, RequestCtx* ctx, size_t size) noexcept;
 
+// What memory_for() keeps, given back when the worker ends.
+void free_buffers() noexcept;
+
 // Reads the query into `query`, whose views last as long as the request.
 InputError query_of(ngx_http_request_t* r, Query& query) noexcept;
 

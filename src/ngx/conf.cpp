@@ -349,8 +349,13 @@ char* read_catalog(ngx_conf_t* cf, MainConf* main) {
 }
 
 char* open_state(ngx_conf_t* cf, MainConf* main) {
-    if (main->state_path.data == nullptr || ngx_test_config) {
+    if (ngx_test_config) {
         return conf_ok();
+    }
+    if (main->state_path.data == nullptr) {
+        return main->setup->frequency.without_file(main->frequency)
+                   ? conf_ok()
+                   : complain(cf, "ads: ads_frequency: no memory for %uz bytes", main->frequency);
     }
     std::string error;
     std::string notice;

@@ -61,7 +61,8 @@ struct KeyConf {
 struct CookieConf {
     ngx_str_t name;
     ngx_int_t index;       // of the variable $cookie_NAME
-    ngx_str_t attributes;  // what follows the value, but for Secure
+    ngx_str_t attributes;  // what follows the value
+    bool secure;           // Secure is among them; otherwise it goes with TLS
 };
 
 // `ads_consent …`: all sources, each may be absent.

@@ -167,7 +167,11 @@ char* set_session_cookie(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     if (attributes.find("SameSite") == std::string::npos) {
         attributes += "; SameSite=Lax";
     }
+    if (none) {
+        attributes += "; Secure";  // browsers take it in no other way
+    }
     loc->cookie->name = args[1];
+    loc->cookie->secure = none;
     loc->cookie->attributes = copy(cf->pool, attributes);
     loc->cookie->index = cookie_index(cf, view(args[1]));
     return loc->cookie->index == NGX_ERROR || loc->cookie->attributes.data == nullptr ? conf_error()

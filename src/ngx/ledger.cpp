@@ -16,7 +16,7 @@ WorkerLedger::WorkerLedger(Worker& worker, const Request& request,
       now_(request.now / 1000),
       trace_(trace) {
     if (!request.session.empty()) {
-        session_ = siphash(worker.ring().signer().session_key(), request.session);
+        session_ = siphash(worker.state().head().session_key, request.session);
     }
 }
 
@@ -78,7 +78,7 @@ Reason WorkerLedger::take(const Pick& pick) noexcept {
             return Reason::frequency;
         }
     }
-    const uint32_t slot = image_.slot_of(pick.group);
+    const uint32_t slot = worker_.slot_of(pick.group);
     if (slot != kNone) {
         const Day day = today(group);
         worker_.state().slot(slot).at(Counter::serves).count(day, 1, day);
@@ -96,7 +96,7 @@ void WorkerLedger::give_back(const Pick& pick) noexcept {
         gather(pick.group, pick.creative, false, subjects);
         worker_.frequency().give_back(session_, subjects.list, second());
     }
-    const uint32_t slot = image_.slot_of(pick.group);
+    const uint32_t slot = worker_.slot_of(pick.group);
     if (slot != kNone) {
         worker_.state().slot(slot).at(Counter::serves).give_back(today(group), 1);
     }
@@ -105,7 +105,7 @@ void WorkerLedger::give_back(const Pick& pick) noexcept {
 // One event in a thousand impressions, until it is known better.
 MicroCents WorkerLedger::ecpm(uint32_t index) noexcept {
     const GroupRecord& group = image_.groups()[index];
-    const uint32_t slot = image_.slot_of(index);
+    const uint32_t slot = worker_.slot_of(index);
     if (slot == kNone) {
         return group.price;
     }
@@ -118,13 +118,13 @@ MicroCents WorkerLedger::ecpm(uint32_t index) noexcept {
     return static_cast<MicroCents>(static_cast<double>(group.price) * rate * 1000);
 }
 
-void WorkerLedger::refused(uint32_t group, Reason reason) noexcept {
-    const uint32_t slot = image_.slot_of(group);
+void WorkerLedger::refused(uint32_t placement, uint32_t group, Reason reason) noexcept {
+    const uint32_t slot = worker_.slot_of(group);
     if (slot != kNone) {
         worker_.state().refuse(slot, reason, today(image_.groups()[group]), 1);
     }
     if (trace_ != nullptr) {
-        trace_->push_back({group, reason});
+        trace_->push_back({placement, group, reason});
     }
 }
 

@@ -22,7 +22,7 @@ public:
     Reason take(const Pick& pick) noexcept;
     void give_back(const Pick& pick) noexcept;
     MicroCents ecpm(uint32_t group) noexcept;
-    void refused(uint32_t group, Reason reason) noexcept;
+    void refused(uint32_t placement, uint32_t group, Reason reason) noexcept;
 
 private:
     struct Subjects;

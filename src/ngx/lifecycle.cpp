@@ -44,7 +44,8 @@ State zone_state(Zone zone) noexcept {
     const size_t fixed = State::size(entries, 0);
     if (State::check(memory, memory.size()) != nullptr) {
         const auto slots = static_cast<uint32_t>((memory.size() - fixed) / sizeof(GroupSlot));
-        State::format(memory, entries, slots, static_cast<uint32_t>(this_process()) | 1u << 31);
+        State::format(memory, entries, slots, static_cast<uint32_t>(this_process()) | 1u << 31,
+                      {this_process(), static_cast<uint64_t>(ngx_time())});
     }
     return State::attach(memory.data());
 }
@@ -123,6 +124,7 @@ ngx_int_t init_process(ngx_cycle_t* cycle) {
 void exit_process(ngx_cycle_t*) {
     delete worker;
     worker = nullptr;
+    free_buffers();
 }
 
 }  // namespace ads::ngx

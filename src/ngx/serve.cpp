@@ -203,14 +203,14 @@ ngx_int_t answer(Serve& s, std::span<const Ad> ads) noexcept {
 void sample_refusals(Serve& s, std::span<const uint32_t> placements) noexcept {
     const Image& image = worker->image();
     for (const uint32_t placement : placements) {
-        FixedVector<Refusal, kSampled> found;
+        FixedVector<Explained, kSampled> found;
         const double each =
             sample_reasons(worker->view(), s.request, image.placements()[placement],
                            worker->sample_offset(), kSampled, [&](uint32_t group, Reason reason) {
                                found.push_back({group, reason});
                            });
         for (const auto& [group, reason] : found) {
-            const uint32_t slot = image.slot_of(group);
+            const uint32_t slot = worker->slot_of(group);
             if (slot != kNone) {
                 const auto& campaign = image.campaign_of(image.groups()[group]);
                 worker->state().refuse(slot, reason, image.day_of(campaign, s.request.now / 1000),

@@ -71,7 +71,7 @@ struct Row {
 Row row_of(const Image& image, uint32_t group) noexcept {
     Row row;
     const Seconds now = worker->now() / 1000;
-    const uint32_t slot = image.slot_of(group);
+    const uint32_t slot = worker->slot_of(group);
     row.id = image.groups()[group].id;
     row.day = image.day_of(image.campaign_of(image.groups()[group]), now);
     for (size_t i = 0; slot != kNone && i < kCounters; i++) {
@@ -105,7 +105,7 @@ void each_group(const Image& image, const Filter& filter, F f) noexcept {
 
 // Today's refusals by reason. Targeting reasons are counted on a sample of the
 // requests and scaled: those are named under "sampled".
-void put_refused(Out& out, uint32_t slot, Day day) noexcept {
+void put_refused(Out& out, uint32_t slot, Day day, bool estimated) noexcept {
     const auto each = [&](auto f) {
         for (size_t i = 0; slot != kNone && i < kRefusals; i++) {
             const DayCount count{
@@ -132,7 +132,8 @@ void put_refused(Out& out, uint32_t slot, Day day) noexcept {
     comma = {};
     out.put("},\"sampled\":[");
     each([&](Reason reason, uint64_t) {
-        if (is_targeting(reason)) {
+        // The floor of an estimated price is looked at in each decision.
+        if (is_targeting(reason) && !(estimated && reason == Reason::floor)) {
             name(reason);
         }
     });
@@ -164,7 +165,7 @@ void put_group(Out& out, const Image& image, uint32_t index) noexcept {
     out.put(",\"pace\":{\"strategy\":\"");
     out.put(name_of(group.strategy));
     out.put("\",\"status\":null,\"utilization\":null,\"probability\":1.0},");
-    put_refused(out, image.slot_of(index), row.day);
+    put_refused(out, worker->slot_of(index), row.day, group.estimated());
     out.put('}');
 }
 

@@ -178,7 +178,7 @@ bool set_session(ngx_http_request_t* r, const Visitor& visitor) noexcept {
 #if NGX_HTTP_SSL
     tls = r->connection->ssl != nullptr;
 #endif
-    const std::string_view secure = tls ? "; Secure" : "";
+    const std::string_view secure = tls && !cookie.secure ? "; Secure" : "";
     const size_t room =
         cookie.name.len + 1 + visitor.session.size() + cookie.attributes.len + secure.size();
     auto* memory = static_cast<char*>(ngx_pnalloc(r->pool, room));

@@ -111,17 +111,31 @@ bool Worker::refresh() noexcept {
     if (pin_ == kNone || place_ == kNone) {
         return false;
     }
-    // An image names slots of one state: a worker whose configuration had another
-    // serves its last one until it is gone.
-    if (zone().generation() != generation_ && zone().current_node() == node()) {
+    if (zone().generation() != generation_) {
         const Image image = zone().pin(pin_, generation_);
         view_.bind(image);
+        find_slots();
     }
     if (generation_ == 0) {
         return false;
     }
     view_.advance(now() / 1000);
     return true;
+}
+
+// An image names the slots of one state. A worker whose configuration has
+// another (a reload has changed ads_state) looks its own up.
+void Worker::find_slots() noexcept {
+    own_slots_.clear();
+    if (image().head().node == node()) {
+        return;
+    }
+    std::vector<Id> ids;
+    for (const auto& group : image().groups()) {
+        ids.push_back(group.id);
+    }
+    own_slots_.resize(ids.size());
+    state_.find_slots(ids, own_slots_);
 }
 
 Claim Worker::claim(const Token& token, uint32_t& entry) noexcept {
@@ -158,7 +172,7 @@ Completion Worker::completion_of(const Event& event, uint32_t entry) const noexc
         // A pixel belongs to its serve's local day, the rest to the day it arrives.
         const bool pixel = event.type == EventType::impression || event.type == EventType::viewable;
         const auto& campaign = image().campaign_of(image().groups()[group]);
-        completion.slot = image().slot_of(group);
+        completion.slot = slot_of(group);
         completion.today = image().day_of(campaign, event.time / 1000);
         completion.day = pixel ? image().day_of(campaign, event.issued / 1000) : completion.today;
         completion.spend = event.price;

@@ -46,6 +46,12 @@ public:
     const Image& image() const noexcept { return view_.image(); }
 
     State& state() noexcept { return state_; }
+
+    // Where the group's counters are in state(); kNone: nowhere.
+    uint32_t slot_of(uint32_t group) const noexcept {
+        return own_slots_.empty() ? image().slot_of(group) : own_slots_[group];
+    }
+
     Zone& zone() noexcept { return setup_.target.zone; }
     Rng& rng() noexcept { return rng_; }
     Frequency& frequency() noexcept { return frequency_; }
@@ -82,6 +88,7 @@ private:
     static void on_tick(ngx_event_t* event);
 
     void post_flush() noexcept;
+    void find_slots() noexcept;
     void complete(const Completion& completion, bool written) noexcept;
     void answer_held() noexcept;
     void tick() noexcept;
@@ -99,6 +106,7 @@ private:
     uint32_t pin_ = kNone;    // in the zone
     uint64_t generation_ = 0;
     View view_;
+    std::vector<uint32_t> own_slots_;  // where the image's are of another state
     Rng rng_;
     Frequency frequency_;
     DeviceCache devices_;

@@ -41,9 +41,10 @@ uint64_t State::dedupe_entries_in(size_t bytes) noexcept {
 }
 
 void State::format(std::span<std::byte> memory, uint64_t dedupe_entries, uint32_t slots,
-                   uint32_t node) noexcept {
+                   uint32_t node, const SipKey& session_key) noexcept {
     auto* head = ::new (memory.data()) StateHead{};
     head->node = node;
+    head->session_key = session_key;
     head->workers = kMaxWorkers;
     head->dedupe_offset = dedupe_offset();
     head->dedupe_entries = dedupe_entries;
@@ -133,6 +134,17 @@ uint32_t State::assign_slots(std::span<const Id> ids, std::span<uint32_t> out, S
         free.pop_back();
     }
     return without;
+}
+
+void State::find_slots(std::span<const Id> ids, std::span<uint32_t> out) const {
+    std::unordered_map<Id, uint32_t> owned;
+    for (uint32_t i = 0; i < slots(); i++) {
+        owned.emplace(slots_[i].id.load(std::memory_order_relaxed), i);
+    }
+    for (size_t i = 0; i < ids.size(); i++) {
+        const auto found = owned.find(ids[i]);
+        out[i] = found == owned.end() ? kNoSlot : found->second;
+    }
 }
 
 uint32_t State::enter(Who who) noexcept {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/siphash.hpp"
 #include "core/types.hpp"
 #include "shm/counters.hpp"
 #include "shm/dedupe.hpp"
@@ -30,6 +31,7 @@ struct StateHead {
     std::atomic<uint64_t> magic;  // written last
     uint32_t node;                // names this machine's state in tokens, never 0
     uint32_t workers;
+    SipKey session_key;  // of the hashes of sessions: it outlives a rotation of the key ring
     uint64_t dedupe_offset;
     uint64_t dedupe_entries;
     uint64_t slots_offset;
@@ -38,7 +40,7 @@ struct StateHead {
     std::array<TotalCounter, kTotals> totals;
 };
 
-inline constexpr uint64_t kStateMagic = 0x3230'6574'6174'7361;  // changes with the layout
+inline constexpr uint64_t kStateMagic = 0x3330'6574'6174'7361;  // changes with the layout
 
 class State {
 public:
@@ -51,7 +53,7 @@ public:
 
     // Writes an empty state into zeroed memory.
     static void format(std::span<std::byte> memory, uint64_t dedupe_entries, uint32_t slots,
-                       uint32_t node) noexcept;
+                       uint32_t node, const SipKey& session_key = {}) noexcept;
 
     // Why memory of `size` bytes is no state of ours; nullptr if it is.
     static const char* check(std::span<const std::byte> memory, size_t size) noexcept;
@@ -82,6 +84,9 @@ public:
     // found none (they get kNoSlot). One caller at a time.
     static constexpr uint32_t kNoSlot = 0xffff'ffff;
     uint32_t assign_slots(std::span<const Id> ids, std::span<uint32_t> out, Seconds now);
+
+    // The slots that these ids have, kNoSlot for those without.
+    void find_slots(std::span<const Id> ids, std::span<uint32_t> out) const;
 
     // A worker's place; kNoSlot if all are taken. Places of the dead are not
     // given out before they are resolved.

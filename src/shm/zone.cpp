@@ -74,14 +74,6 @@ size_t Zone::used() const noexcept {
     return used;
 }
 
-uint32_t Zone::current_node() const noexcept {
-    const uint64_t current = generation();
-    if (current == 0) {
-        return 0;
-    }
-    return reinterpret_cast<const ImageHead*>(base_ + head_->half_offset[current & 1])->node;
-}
-
 uint32_t Zone::enter(Who who, Alive alive) noexcept {
     for (uint32_t i = 0; i < kMaxPins; i++) {
         Who holder = head_->pins[i].who.load();

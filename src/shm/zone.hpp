@@ -92,10 +92,6 @@ public:
                head_->image_node.load(std::memory_order_acquire) == node;
     }
 
-    // The node of the current image, safe to ask while an older one is pinned:
-    // as long as it is, nothing is written.
-    uint32_t current_node() const noexcept;
-
     // Pins the current generation and returns its image (none before the first
     // publication). What an earlier call returned is no longer safe to read.
     Image pin(uint32_t pin, uint64_t& generation) noexcept;

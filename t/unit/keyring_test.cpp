@@ -191,13 +191,9 @@ TEST(KeyRing, DerivedKeys) {
     const auto ring = KeyRing::parse("7 " + kHexA, error);
     ASSERT_TRUE(ring);
     const Key& key = ring->signer();
-    const SipKey session = derived("nginx-ads session");
     const SipKey user = derived("nginx-ads user");
-    EXPECT_EQ(key.session_key().k0, session.k0);
-    EXPECT_EQ(key.session_key().k1, session.k1);
     EXPECT_EQ(key.user_key().k0, user.k0);
     EXPECT_EQ(key.user_key().k1, user.k1);
-    EXPECT_NE(session.k0, user.k0);
     const std::string agent = "Mozilla/5.0 (X11; Linux x86_64)";
     EXPECT_EQ(key.agent_hash(agent), siphash(derived("nginx-ads user agent"), agent));
 }

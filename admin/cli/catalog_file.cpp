@@ -1,0 +1,43 @@
+#include "catalog_file.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <ctime>
+
+#include "core/catalog/formats.hpp"
+#include "files.hpp"
+#include "output.hpp"
+
+namespace ads::cli {
+
+void show_errors(const std::string& file, const std::vector<catalog::Error>& errors,
+                 size_t more_errors) {
+    const std::string name = shown_name(file);
+    for (const auto& error : errors) {
+        error_line(fmt::format("{}: {}: {}", name, painted(STDERR_FILENO, Colour::bold, error.path),
+                               error.message));
+    }
+    if (more_errors > 0) {
+        error_line(fmt::format("{}: and {}.", name, counted(more_errors, "more error")));
+    }
+}
+
+Seconds moment(const std::string& text) {
+    return text.empty() ? std::time(nullptr) : catalog::parse_date(text).value();
+}
+
+CLI::Validator is_moment() {
+    return CLI::Validator(
+        [](const std::string& text) {
+            return catalog::parse_date(text)
+                       ? std::string()
+                       : fmt::format(
+                             "must be a moment of the years 1970 to 2100 like "
+                             "2026-11-16T04:00:00Z, not \"{}\"",
+                             text);
+        },
+        "TIME");
+}
+
+}  // namespace ads::cli

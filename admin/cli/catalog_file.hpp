@@ -1,0 +1,19 @@
+// Catalogs that the command line names.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "core/catalog/compile.hpp"
+
+namespace ads::cli {
+
+// A line "FILE: PATH: MESSAGE" on standard error for each.
+void show_errors(const std::string& file, const std::vector<catalog::Error>& errors,
+                 size_t more_errors);
+
+// The value of --at; empty is now.
+Seconds moment(const std::string& text);
+CLI::Validator is_moment();
+
+}  // namespace ads::cli
