@@ -30,6 +30,7 @@ my ($root) = grep { -d } ($ENV{ADS_TEST_MODULES_ROOT} // '/usr/lib/nginx'), '/us
 my @ours = AdsTest::Conf::modules();
 plan skip_all => "no other modules: $folder has none that exists (scripts/setup modules)" unless @modules;
 plan skip_all => 'TEST_NGINX_LOAD_MODULES names no module' unless @ours;
+plan skip_all => "Debian's modules load into Debian's nginx only" if $ENV{TEST_NGINX_BINARY};
 note 'with ' . join ' ', map { basename($_) } @modules;
 
 # What a module needs to have something to do, for those that are there.

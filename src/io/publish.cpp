@@ -1,8 +1,8 @@
 #include "io/publish.hpp"
 
 #include <malloc.h>
-#include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <cstring>
@@ -11,6 +11,12 @@
 #include "io/process.hpp"
 
 namespace ads {
+
+namespace {
+
+constexpr size_t kLargeDocument = 1 << 20;
+
+}  // namespace
 
 Publish publish_image(const Target& target, std::span<const char> image, Who me, Seconds now,
                       uint32_t& without_counters) noexcept {
@@ -90,8 +96,6 @@ void CatalogEditor::stop() noexcept {
 }
 
 void* CatalogEditor::run(void* self) {
-    const sched_param none{};
-    sched_setscheduler(0, SCHED_IDLE, &none);  // serving goes first
     auto& editor = *static_cast<CatalogEditor*>(self);
     editor.work();
     if (editor.report_.outcome != Outcome::waits) {
@@ -110,6 +114,11 @@ void CatalogEditor::work() {
         report_.text = "cannot read \"" + path_ + "\": " + std::strerror(error);
         target_.zone.set_error(report_.text);
         return;
+    }
+    // Serving goes before a large catalog. Not SCHED_IDLE: on a machine that is
+    // busy throughout, such a thread does not run at all.
+    if (text.size() > kLargeDocument) {
+        setpriority(PRIO_PROCESS, 0, 10);  // of this thread
     }
     const uint64_t hash = catalog::document_hash(text, now_);
     if (target_.zone.publishes(hash, target_.state.head().node)) {

@@ -175,7 +175,7 @@ Visitor visitor_of(ngx_http_request_t* r, const Key& key, bool new_session) noex
 bool set_session(ngx_http_request_t* r, const Visitor& visitor) noexcept {
     const CookieConf& cookie = *loc_conf(r)->cookie;
     bool tls = false;
-#if NGX_HTTP_SSL
+#if (NGX_SSL || NGX_COMPAT)
     tls = r->connection->ssl != nullptr;
 #endif
     const std::string_view secure = tls && !cookie.secure ? "; Secure" : "";
