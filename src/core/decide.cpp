@@ -26,30 +26,52 @@ bool Page::excludes(const Image& image, const GroupRecord& group) const noexcept
     return false;
 }
 
-uint32_t draw_by_weight(std::span<const uint64_t> survivors, uint32_t begin, uint32_t end,
-                        std::span<const uint32_t> weights, Rng& rng) noexcept {
-    uint64_t total = 0;
-    uint32_t last = kNone;
-    uint32_t count = 0;
-    each_bit(survivors, begin, end, [&](uint32_t at) {
-        total += weights[at];
-        last = at;
-        count++;
+Lottery::Lottery(std::span<uint64_t> survivors, uint32_t begin, uint32_t end,
+                 std::span<const uint32_t> weights, std::span<uint64_t> sums,
+                 std::span<uint32_t> places) noexcept
+    : survivors_(survivors),
+      weights_(weights),
+      sums_(sums),
+      places_(places),
+      begin_(begin),
+      end_(end) {
+    each_word(survivors, begin, end, [&](uint32_t w, uint64_t left) {
+        uint64_t sum = 0;
+        for (; left != 0; left &= left - 1) {
+            sum += weights_[w * 64 + static_cast<uint32_t>(std::countr_zero(left))];
+        }
+        sums_[count_] = sum;
+        places_[count_++] = w;
+        total_ += sum;
         return true;
     });
-    if (count <= 1) {
-        return last;
+}
+
+// A group has a seat only with a weight: the total is 0 when nobody is left.
+uint32_t Lottery::draw(Rng& rng) noexcept {
+    if (total_ == 0) {
+        return kNone;
     }
-    uint64_t ticket = rng.below(total);
-    each_bit(survivors, begin, end, [&](uint32_t at) {
-        if (ticket < weights[at]) {
-            last = at;
+    uint64_t ticket = rng.below(total_);
+    for (entry_ = 0; ticket >= sums_[entry_]; entry_++) {
+        ticket -= sums_[entry_];
+    }
+    const uint32_t begin = std::max(begin_, places_[entry_] * 64);
+    each_bit(survivors_, begin, std::min(end_, places_[entry_] * 64 + 64), [&](uint32_t at) {
+        drawn_ = at;
+        if (ticket < weights_[at]) {
             return false;
         }
-        ticket -= weights[at];
+        ticket -= weights_[at];
         return true;
     });
-    return last;
+    return drawn_;
+}
+
+void Lottery::remove_drawn() noexcept {
+    sums_[entry_] -= weights_[drawn_];
+    total_ -= weights_[drawn_];
+    clear_bit(survivors_, drawn_);
 }
 
 uint32_t pick_variant(const Image& image, const PlacementRecord& placement,

@@ -32,9 +32,33 @@ concept Ledger = requires(L ledger, uint32_t placement, uint32_t group, const Pi
     {ledger.refused(placement, group, reason)};
 };
 
-// The position of one survivor in [begin, end), drawn by weight; kNone if there is none.
-uint32_t draw_by_weight(std::span<const uint64_t> survivors, uint32_t begin, uint32_t end,
-                        std::span<const uint32_t> weights, Rng& rng) noexcept;
+// Draws survivors in [begin, end) by weight. Weights are summed per word that
+// has any, so that a further draw walks few words, and not the survivors.
+class Lottery {
+public:
+    // `sums` and `places` are scratch, with room for every word.
+    Lottery(std::span<uint64_t> survivors, uint32_t begin, uint32_t end,
+            std::span<const uint32_t> weights, std::span<uint64_t> sums,
+            std::span<uint32_t> places) noexcept;
+
+    // A position; kNone if nobody is left.
+    uint32_t draw(Rng& rng) noexcept;
+
+    // Takes the one that was drawn last out of the survivors.
+    void remove_drawn() noexcept;
+
+private:
+    std::span<uint64_t> survivors_;
+    std::span<const uint32_t> weights_;
+    std::span<uint64_t> sums_;    // of the words that follow
+    std::span<uint32_t> places_;  // of those words
+    uint32_t begin_;
+    uint32_t end_;
+    uint32_t count_ = 0;
+    uint32_t entry_ = 0;  // drawn last
+    uint32_t drawn_ = kNone;
+    uint64_t total_ = 0;
+};
 
 // The variant of the group's experiment for this request, if one runs and all
 // its variants fit the placement; kNone otherwise.
@@ -138,22 +162,26 @@ private:
 
     bool fill_from(const PlacementRecord& placement, std::span<uint64_t> survivors, uint32_t begin,
                    uint32_t end, Pick& pick) noexcept {
-        const auto weights = image_.get(placement.weights);
         const auto groups = image_.get(placement.groups);
-        for (;;) {
-            const uint32_t position = placement.select == Select::price
-                                          ? draw_by_price(placement, survivors, begin, end)
-                                          : draw_by_weight(survivors, begin, end, weights, rng_);
-            if (position == kNone) {
-                return false;
+        const auto try_all = [&](auto draw, auto remove) noexcept {
+            for (uint32_t at = draw(); at != kNone; at = draw()) {
+                const Reason reason = attempt(placement, groups[at], pick);
+                if (reason == Reason::none) {
+                    return true;
+                }
+                refused(pick.placement, groups[at], reason);
+                remove(at);
             }
-            const Reason reason = attempt(placement, groups[position], pick);
-            if (reason == Reason::none) {
-                return true;
-            }
-            refused(pick.placement, groups[position], reason);
-            clear_bit(survivors, position);
+            return false;
+        };
+        if (placement.select == Select::price) {
+            return try_all([&] { return draw_by_price(placement, survivors, begin, end); },
+                           [&](uint32_t at) { clear_bit(survivors, at); });
         }
+        Lottery lottery(survivors, begin, end, image_.get(placement.weights), view_.sums(),
+                        view_.list());
+        return try_all([&] { return lottery.draw(rng_); },
+                       [&](uint32_t) { lottery.remove_drawn(); });
     }
 
     Reason attempt(const PlacementRecord& placement, uint32_t index, Pick& pick) noexcept {

@@ -74,6 +74,10 @@ struct ValueRecord {
     Slice<uint32_t> removed;
 };
 
+// At most so many key names of a placement have rows; groups that need a
+// further one are checked one by one.
+inline constexpr size_t kIndexedKeys = 8;
+
 // `any` are the positions that accept a value nobody names. A dimension
 // without values is not targeted by anyone here.
 struct Dimension {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/fixed_vector.hpp"
+
 namespace ads {
 
 namespace {
@@ -10,10 +12,62 @@ namespace {
 using Words = std::span<uint64_t>;
 using Row = std::span<const uint64_t>;
 
-void and_row(Words words, Row row) noexcept {
-    for (size_t i = 0; i < words.size(); i++) {
-        words[i] &= row[i];
+// Rows of one length, to be ANDed in one pass.
+class Rows {
+public:
+    void add(Row row) noexcept { rows_.push_back(row.data()); }
+
+    void store(Words to) const noexcept {
+        uint64_t* out = to.data();
+        size_t i = 0;
+        for (; i + 8 <= to.size(); i += 8) {
+            Pair a = load(rows_[0] + i);
+            Pair b = load(rows_[0] + i + 2);
+            Pair c = load(rows_[0] + i + 4);
+            Pair d = load(rows_[0] + i + 6);
+            for (size_t r = 1; r < rows_.size(); r++) {
+                const uint64_t* row = rows_[r] + i;
+                a &= load(row);
+                b &= load(row + 2);
+                c &= load(row + 4);
+                d &= load(row + 6);
+            }
+            save(a, out + i);
+            save(b, out + i + 2);
+            save(c, out + i + 4);
+            save(d, out + i + 6);
+        }
+        for (; i < to.size(); i++) {
+            uint64_t word = rows_[0][i];
+            for (size_t r = 1; r < rows_.size(); r++) {
+                word &= rows_[r][i];
+            }
+            out[i] = word;
+        }
     }
+
+private:
+    // Two words, in a register of any machine.
+    using Pair [[gnu::vector_size(2 * sizeof(uint64_t))]] = uint64_t;
+
+    static Pair load(const uint64_t* from) noexcept {
+        Pair pair;
+        std::memcpy(&pair, from, sizeof pair);
+        return pair;
+    }
+    static void save(const Pair& pair, uint64_t* to) noexcept {
+        std::memcpy(to, &pair, sizeof pair);
+    }
+
+    // Open, device, geo, language and the keys.
+    FixedVector<const uint64_t*, 4 + kIndexedKeys> rows_;
+};
+
+void and_row(Words words, Row row) noexcept {
+    Rows rows;
+    rows.add(words);
+    rows.add(row);
+    rows.store(words);
 }
 
 bool bit(Row row, uint32_t at) noexcept {
@@ -76,20 +130,21 @@ void or_value(const Image& image, const ValueRecord& value, Words row) noexcept 
     }
 }
 
-void and_value(const Image& image, const Dimension& dimension, const ValueRecord* value,
-               Words words, Words scratch) noexcept {
-    const auto any = image.get(dimension.any);
-    if (value == nullptr) {
-        and_row(words, any);
-    } else if (value->dense.count > 0) {
-        and_row(words, image.get(value->dense));
-    } else {
-        std::memcpy(scratch.data(), any.data(), any.size_bytes());
-        or_value(image, *value, scratch);
-        for (const uint32_t at : image.get(value->removed)) {
-            clear_bit(scratch, at);
-        }
-        and_row(words, scratch);
+// words &= any + added - removed. `kept` has room for what was added: where it
+// would not, the compiler made a row.
+void and_sparse(const Image& image, Row any, const ValueRecord& value, Words words,
+                std::span<uint32_t> kept) noexcept {
+    size_t n = 0;
+    for (const uint32_t at : image.get(value.added)) {
+        kept[n] = at;
+        n += bit(words, at) ? 1 : 0;
+    }
+    and_row(words, any);
+    for (const uint32_t at : kept.first(n)) {
+        words[at / 64] |= uint64_t{1} << (at % 64);
+    }
+    for (const uint32_t at : image.get(value.removed)) {
+        clear_bit(words, at);
     }
 }
 
@@ -103,29 +158,17 @@ void each_value(const Request& request, std::string_view name, F f) noexcept {
     }
 }
 
-void and_key(const Image& image, const Request& request, const KeyDimension& key, Words words,
-             Words scratch) noexcept {
-    const ValueRecord* only = nullptr;
-    size_t found = 0;
-    const std::string_view name = image.text(key.name);
-    each_value(request, name, [&](std::string_view value) {
-        if (const auto* record = find_value(image, key.dimension, value)) {
-            only = record;
-            found++;
-        }
-    });
-    if (found <= 1) {
-        and_value(image, key.dimension, only, words, scratch);
-        return;
-    }
+// Several values of one key: any of them will do.
+void and_any_of(const Image& image, const Request& request, const KeyDimension& key, Words words,
+                Words spare) noexcept {
     const auto any = image.get(key.dimension.any);
-    std::memcpy(scratch.data(), any.data(), any.size_bytes());
-    each_value(request, name, [&](std::string_view value) {
+    std::memcpy(spare.data(), any.data(), any.size_bytes());
+    each_value(request, image.text(key.name), [&](std::string_view value) {
         if (const auto* record = find_value(image, key.dimension, value)) {
-            or_value(image, *record, scratch);
+            or_value(image, *record, spare);
         }
     });
-    and_row(words, scratch);
+    and_row(words, spare);
 }
 
 bool key_matches(const Image& image, const Request& request, const RareKey& key) noexcept {
@@ -172,29 +215,62 @@ std::span<uint64_t> eligible(View& view, const Request& request,
     const Image& image = view.image();
     const Words words = view.scratch(placement);
     const Words spare = view.spare(placement);
-    std::ranges::copy(view.open(placement), words.begin());
+
+    // What is a row goes first, all at once; what is a list then touches few.
+    struct Sparse {
+        const Dimension* dimension;
+        const ValueRecord* value;
+    };
+    Rows rows;
+    FixedVector<Sparse, 2 + kIndexedKeys> sparse;
+    FixedVector<const KeyDimension*, kIndexedKeys> several;
+    const auto add = [&](const Dimension& dimension, const ValueRecord* value) {
+        if (value == nullptr) {
+            rows.add(image.get(dimension.any));
+        } else if (value->dense.count > 0) {
+            rows.add(image.get(value->dense));
+        } else {
+            sparse.push_back({&dimension, value});
+        }
+    };
+    rows.add(view.open(placement));
     if (placement.devices.count > 0) {
-        and_row(words,
-                image.get(placement.devices).subspan(request.device * words.size(), words.size()));
+        rows.add(image.get(placement.devices).subspan(request.device * words.size(), words.size()));
     }
     if (placement.geo.values.count > 0) {
-        and_value(image, placement.geo, find_nested(image, placement.geo, request.geo), words,
-                  spare);
+        add(placement.geo, find_nested(image, placement.geo, request.geo));
     }
     if (placement.language.values.count > 0) {
-        and_value(image, placement.language,
-                  find_nested(image, placement.language, request.language), words, spare);
+        add(placement.language, find_nested(image, placement.language, request.language));
     }
     for (const auto& key : image.get(placement.keys)) {
-        and_key(image, request, key, words, spare);
+        const ValueRecord* only = nullptr;
+        size_t found = 0;
+        each_value(request, image.text(key.name), [&](std::string_view value) {
+            if (const auto* record = find_value(image, key.dimension, value)) {
+                only = record;
+                found++;
+            }
+        });
+        if (found <= 1) {
+            add(key.dimension, only);
+        } else {
+            several.push_back(&key);
+        }
+    }
+    rows.store(words);
+    for (const auto& [dimension, value] : sparse) {
+        and_sparse(image, image.get(dimension->any), *value, words, view.list());
+    }
+    for (const auto* key : several) {
+        and_any_of(image, request, *key, words, spare);
     }
     if (placement.checked.count > 0) {
         const auto checked = image.get(placement.checked);
         const auto groups = image.get(placement.groups);
-        std::ranges::copy(words, spare.begin());
-        and_row(spare, checked);
-        each_bit(spare, 0, placement.groups.count, [&](uint32_t at) {
-            if (check(view, request, image.groups()[groups[at]]) != Reason::none) {
+        each_bit(words, 0, placement.groups.count, [&](uint32_t at) {
+            if (bit(checked, at) &&
+                check(view, request, image.groups()[groups[at]]) != Reason::none) {
                 clear_bit(words, at);
             }
             return true;

@@ -9,6 +9,8 @@ void View::bind(Image image) {
     open_.resize(image.head().open_words);
     scratch_.resize(image.head().max_words);
     spare_.resize(image.head().max_words);
+    sums_.resize(image.head().max_words);
+    list_.resize(size_t{image.head().max_words} * 2);
     patterns_.bind(image);
     reset();
 }

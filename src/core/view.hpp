@@ -33,6 +33,11 @@ public:
     std::span<uint64_t> spare(const PlacementRecord& p) noexcept {
         return {spare_.data(), p.open.count};
     }
+    // Numbers, two for each word of a placement: as long as a list of positions
+    // may be that is shorter than a row. For the length of one call.
+    std::span<uint32_t> list() noexcept { return list_; }
+    // A sum for each word of a placement, for the length of one draw.
+    std::span<uint64_t> sums() noexcept { return sums_; }
 
     Patterns& patterns() noexcept { return patterns_; }
 
@@ -47,6 +52,8 @@ private:
     std::vector<uint64_t> open_;
     std::vector<uint64_t> scratch_;
     std::vector<uint64_t> spare_;
+    std::vector<uint64_t> sums_;
+    std::vector<uint32_t> list_;
     Patterns patterns_;
     uint32_t next_ = 0;  // the next boundary
     Seconds now_ = 0;

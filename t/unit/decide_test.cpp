@@ -340,6 +340,13 @@ TEST(Decide, TheViewAgreesWithTheIntervals) {
     }
 }
 
+uint32_t draw_by_weight(std::vector<uint64_t>& survivors, uint32_t begin, uint32_t end,
+                        const std::vector<uint32_t>& weights, Rng& rng) {
+    std::vector<uint64_t> sums(survivors.size(), 99);
+    std::vector<uint32_t> places(survivors.size(), 99);
+    return Lottery(survivors, begin, end, weights, sums, places).draw(rng);
+}
+
 TEST(Draw, OnlyFromTheRangeAndTheSurvivors) {
     const std::vector<uint32_t> weights(200, 3);
     std::vector<uint64_t> survivors(4, 0);
@@ -362,9 +369,47 @@ TEST(Draw, OnlyFromTheRangeAndTheSurvivors) {
     EXPECT_EQ(seen, (std::set<uint32_t>{63, 64, 127, 128}));
 }
 
+TEST(Draw, EachOnceUntilNobodyIsLeft) {
+    std::vector<uint32_t> weights(200);
+    std::vector<uint64_t> survivors(4, ~uint64_t{0});
+    std::vector<uint64_t> sums(4);
+    std::vector<uint32_t> places(4);
+    Rng rng(3);
+    for (uint32_t i = 0; i < weights.size(); i++) {
+        weights[i] = 1 + i % 7;
+    }
+    Lottery lottery(survivors, 10, 150, weights, sums, places);
+    std::set<uint32_t> seen;
+    for (uint32_t at = lottery.draw(rng); at != kNone; at = lottery.draw(rng)) {
+        EXPECT_TRUE(seen.insert(at).second) << at;
+        lottery.remove_drawn();
+    }
+    EXPECT_EQ(seen.size(), 140u);
+    EXPECT_EQ(*seen.begin(), 10u);
+    EXPECT_EQ(*seen.rbegin(), 149u);
+    EXPECT_EQ(survivors[0], (uint64_t{1} << 10) - 1);  // the others stay
+}
+
+TEST(Draw, WhatIsLeftKeepsItsShares) {
+    const std::vector<uint32_t> weights = {1, 5, 2, 3};
+    std::map<Id, int> seen;
+    Rng rng(4);
+    for (int i = 0; i < 300'000; i++) {
+        std::vector<uint64_t> survivors = {0xf};
+        std::vector<uint64_t> sums(1);
+        std::vector<uint32_t> places(1);
+        Lottery lottery(survivors, 0, 4, weights, sums, places);
+        if (lottery.draw(rng) == 1) {
+            lottery.remove_drawn();
+            seen[lottery.draw(rng)]++;
+        }
+    }
+    expect_shares(seen, {{0, 1}, {2, 2}, {3, 3}});
+}
+
 TEST(Draw, GreatWeightsDoNotOverflow) {
     const std::vector<uint32_t> weights(64, 0xffff'ffff);
-    const std::vector<uint64_t> survivors = {~uint64_t{0}};
+    std::vector<uint64_t> survivors = {~uint64_t{0}};
     Rng rng(2);
     std::map<Id, int> seen;
     std::map<Id, double> expected;

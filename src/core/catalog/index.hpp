@@ -13,10 +13,6 @@
 
 namespace ads::catalog {
 
-// At most so many key names of a placement have rows; groups that need a
-// further one are checked one by one.
-inline constexpr size_t kIndexedKeys = 8;
-
 class IndexBuilder {
 public:
     // `seats` are the targetings of the groups by position.
