@@ -13,8 +13,9 @@ flags_plain := -O2
 flags_asan  := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 flags_tsan  := -O1 -fsanitize=thread
 CXXFLAGS    := -std=c++20 -g -Wall -Wextra -Werror -Wno-missing-field-initializers -Isrc -MMD -MP
-CXXFLAGS    += $(flags_$(VARIANT))
-LIBS        := -ljansson -lpcre2-8 -lcrypto -ldeflate -ldate-tz -lpthread
+LIBPQ       := $(shell pkg-config --cflags libpq 2>/dev/null)
+CXXFLAGS    += $(flags_$(VARIANT)) $(LIBPQ)
+LIBS        := -lpq -ljansson -lpcre2-8 -lcrypto -ldeflate -ldate-tz -lpthread
 OBJ         := $(BUILD)/$(VARIANT)
 
 core_sources  := $(wildcard src/core/*.cpp src/core/catalog/*.cpp)
@@ -22,13 +23,14 @@ lib_sources   := $(core_sources) $(wildcard src/shm/*.cpp src/io/*.cpp)
 lib_objects   := $(lib_sources:%.cpp=$(OBJ)/%.o)
 cli_sources   := $(wildcard admin/cli/*.cpp)
 cli_objects   := $(cli_sources:%.cpp=$(OBJ)/%.o)
+sql_files     := $(sort $(wildcard admin/sql/[0-9]*.sql))
 unit_sources  := $(wildcard t/unit/*.cpp)
 unit_objects  := $(unit_sources:%.cpp=$(OBJ)/%.o)
 fuzz_names    := $(patsubst t/fuzz/%.cpp,%,$(wildcard t/fuzz/*.cpp))
 
 # ---- what people call ----------------------------------------------------------
-.PHONY: all help setup run test test-long unit lint format bench fuzz asan-test valgrind-test \
-        tsan-test hup-test install clean nginx-tests module test-module cli
+.PHONY: all help setup run run-full test test-long unit lint format bench fuzz asan-test valgrind-test \
+        tsan-test hup-test install clean nginx-tests module test-module cli FORCE
 
 all: module cli ## build the module and the command into build/
 
@@ -45,6 +47,11 @@ run: ## set up, build and serve the demo on http://localhost:8080
 	@scripts/setup build
 	@$(MAKE) --no-print-directory all
 	@PORT=$(PORT) scripts/run
+
+run-full: ## the same on a private PostgreSQL
+	@scripts/setup build services
+	@$(MAKE) --no-print-directory all
+	@PORT=$(PORT) scripts/run --full
 
 test: ## set up, build and run every test in its short form
 	@scripts/setup build test
@@ -77,7 +84,26 @@ $(OBJ)/%.o: %.cpp
 $(OBJ)/libads.a: $(lib_objects)
 	@rm -f $@ && ar rcs $@ $^
 
-$(OBJ)/nginx-ads: $(cli_objects) $(OBJ)/libads.a
+# The migrations are part of the command. The list of names is a file of its
+# own, so that a file that is gone counts as a change.
+$(BUILD)/sql/list: FORCE
+	@mkdir -p $(@D)
+	@echo '$(sql_files)' | cmp -s - $@ || echo '$(sql_files)' > $@
+
+$(BUILD)/sql/files.cpp: $(sql_files) $(BUILD)/sql/list
+	@{ echo '#include "migrations.hpp"'; echo 'namespace ads::cli {'; \
+	   echo 'namespace {'; echo 'constexpr SqlFile kFiles[] = {'; \
+	   for file in $(sql_files); do \
+	       printf '{"%s", R"ads-sql(' "$${file##*/}"; cat "$$file"; echo ')ads-sql"},'; \
+	   done; \
+	   echo '};'; echo '}'; echo 'const std::span<const SqlFile> kSqlFiles(kFiles);'; echo '}'; \
+	 } > $@.new && mv $@.new $@
+
+$(OBJ)/sql/files.o: $(BUILD)/sql/files.cpp
+	@mkdir -p $(@D)
+	@$(CXX) $(CXXFLAGS) -Iadmin/cli -c $< -o $@
+
+$(OBJ)/nginx-ads: $(cli_objects) $(OBJ)/sql/files.o $(OBJ)/libads.a
 	@$(CXX) $(CXXFLAGS) $^ -o $@ -lfmt -lcurl $(LIBS)
 
 $(OBJ)/unit-tests: $(unit_objects) $(OBJ)/libads.a
@@ -122,7 +148,7 @@ fuzz: $(addprefix $(BUILD)/fuzz/,$(fuzz_names)) ## run each fuzz target (FUZZ_SE
 $(BUILD)/fuzz/%: t/fuzz/%.cpp $(lib_sources)
 	@mkdir -p $(@D)
 	@$(CLANGXX) -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined \
-	    -fno-sanitize-recover=undefined -Isrc $(filter %.cpp,$^) -o $@ $(LIBS)
+	    -fno-sanitize-recover=undefined -Isrc $(LIBPQ) $(filter %.cpp,$^) -o $@ $(LIBS)
 
 # ---- quality and speed --------------------------------------------------------------
 sources := $(shell git ls-files '*.cpp' '*.hpp' 2>/dev/null || find src admin t -name '*.[ch]pp')
@@ -133,7 +159,7 @@ lint: ## format and layers
 format: ## clang-format everything
 	@clang-format -i $(sources)
 
-bench_tools := $(addprefix $(BUILD)/bench/,tokens core instructions)
+bench_tools := $(addprefix $(BUILD)/bench/,tokens core instructions load segments)
 
 $(BUILD)/bench/%: t/bench/%.cpp t/bench/fixture.hpp $(BUILD)/plain/libads.a
 	@mkdir -p $(@D)

@@ -17,5 +17,9 @@ void add_decide(CLI::App& app, Command& chosen);
 void add_why(CLI::App& app, Command& chosen);
 void add_spool(CLI::App& app, Command& chosen);
 void add_key(CLI::App& app, Command& chosen);
+void add_migrate(CLI::App& app, Command& chosen);
+void add_import(CLI::App& app, Command& chosen);
+void add_export(CLI::App& app, Command& chosen);
+void add_doctor(CLI::App& app, Command& chosen);
 
 }  // namespace ads::cli

@@ -15,6 +15,8 @@ namespace ads::cli {
 
 namespace {
 
+constexpr mode_t kPrivate = 0600;
+
 [[noreturn]] void fail(std::string_view doing, const std::string& path, int error) {
     throw Failure(Exit::failed,
                   fmt::format("cannot {} {}: {}.", doing, shown_name(path), std::strerror(error)));
@@ -50,15 +52,26 @@ bool write_whole(int fd, std::string_view text) noexcept {
 }
 
 // Creates the file; what was written of it is removed if that fails.
-void create(const std::string& path, std::string_view text) {
+void create(const std::string& path, std::string_view text, mode_t mode) {
     const Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!fd) {
         fail("create", path, errno);
     }
-    if (fchmod(fd.get(), 0600) != 0 || !write_whole(fd.get(), text) || fsync(fd.get()) != 0) {
+    if (fchmod(fd.get(), mode) != 0 || !write_whole(fd.get(), text) || fsync(fd.get()) != 0) {
         const int error = errno;
         unlink(path.c_str());
         fail("write", path, error);
+    }
+}
+
+// The file as a whole, under its name only when it is complete.
+void exchange(const std::string& path, std::string_view text, mode_t mode) {
+    const std::string fresh = fmt::format("{}.new.{}", path, getpid());
+    create(fresh, text, mode);
+    if (rename(fresh.c_str(), path.c_str()) != 0) {
+        const int error = errno;
+        unlink(fresh.c_str());
+        fail("replace", path, error);
     }
 }
 
@@ -88,16 +101,18 @@ void write_private(const std::string& path, std::string_view text, bool replace)
                                       "replace it with --force.",
                                       path));
         }
-        create(path, text);
+        create(path, text, kPrivate);
         return;
     }
-    const std::string fresh = fmt::format("{}.new.{}", path, getpid());
-    create(fresh, text);
-    if (rename(fresh.c_str(), path.c_str()) != 0) {
-        const int error = errno;
-        unlink(fresh.c_str());
-        fail("replace", path, error);
-    }
+    exchange(path, text, kPrivate);
+}
+
+void write_atomically(const std::string& path, std::string_view text) {
+    struct stat info;
+    const bool exists = stat(path.c_str(), &info) == 0;
+    const mode_t mask = umask(0);
+    umask(mask);
+    exchange(path, text, exists ? info.st_mode & 0777 : 0666 & ~mask);
 }
 
 }  // namespace ads::cli

@@ -18,4 +18,8 @@ std::string shown_name(const std::string& path);
 // only with `replace`, and then in one step. Throws Failure.
 void write_private(const std::string& path, std::string_view text, bool replace);
 
+// Writes a file in one step: others see the old one or the new one, whole. It
+// keeps the mode that it has. Throws Failure.
+void write_atomically(const std::string& path, std::string_view text);
+
 }  // namespace ads::cli

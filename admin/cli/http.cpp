@@ -58,6 +58,20 @@ std::string shown_url(const std::string& url) {
         at == url.npos || begin == url.npos ? url : url.substr(0, begin + 3) + url.substr(at + 1));
 }
 
+CLI::Validator is_web_address() {
+    return CLI::Validator(
+        [](const std::string& text) {
+            const size_t scheme = text.starts_with("http://")    ? 7
+                                  : text.starts_with("https://") ? 8
+                                                                 : 0;
+            return scheme > 0 && text.size() > scheme
+                       ? std::string()
+                       : fmt::format("must begin with http:// or https://, not \"{}\"",
+                                     printable(text));
+        },
+        "URL");
+}
+
 HttpAnswer http_get(const std::string& url, std::chrono::milliseconds timeout) {
     const std::unique_ptr<CURL, Free> curl(curl_easy_init());
     if (curl == nullptr) {

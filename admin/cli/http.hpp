@@ -1,6 +1,7 @@
 // What another program answers over HTTP.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <string>
 
@@ -17,5 +18,8 @@ HttpAnswer http_get(const std::string& url, std::chrono::milliseconds timeout);
 
 // The address without the user and password it may hold.
 std::string shown_url(const std::string& url);
+
+// Of an option whose value is such an address.
+CLI::Validator is_web_address();
 
 }  // namespace ads::cli

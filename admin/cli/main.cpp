@@ -18,7 +18,8 @@ constexpr const char* kFooter =
     "Exit codes:\n"
     "  0  all is well\n"
     "  1  the input is wrong: an invalid catalog, a damaged spool, a bad key ring,\n"
-    "     an answer that is none, an ad group that is not there\n"
+    "     an answer that is none, an ad group that is not there, a database that is\n"
+    "     newer or changed, a problem that doctor found\n"
     "  2  the command line is wrong\n"
     "  3  something could not be read, written or reached\n"
     "\n"
@@ -50,6 +51,10 @@ void describe(CLI::App& app, Command& chosen) {
     add_why(app, chosen);
     add_spool(app, chosen);
     add_key(app, chosen);
+    add_migrate(app, chosen);
+    add_import(app, chosen);
+    add_export(app, chosen);
+    add_doctor(app, chosen);
     call_commands(app);
 }
 
@@ -70,7 +75,8 @@ std::optional<Exit> read_command_line(CLI::App& app, int argc, char** argv) {
 
 Exit run(int argc, char** argv) {
     Command chosen;
-    CLI::App app("What goes with the nginx-ads module: catalogs, decisions, the spool, keys.");
+    CLI::App app(
+        "What goes with the nginx-ads module: catalogs, decisions, the spool, keys, PostgreSQL.");
     describe(app, chosen);
     Exit exit = Exit::ok;
     try {

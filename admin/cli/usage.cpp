@@ -41,6 +41,10 @@ std::vector<std::string> options_of(const CLI::App& app) {
     return names;
 }
 
+bool needs_command(const CLI::App& app) {
+    return app.get_require_subcommand_min() > 0;
+}
+
 // How far the arguments name commands, and the first word that names none.
 struct Reached {
     CLI::App* app;
@@ -61,7 +65,8 @@ Reached reach(CLI::App& app, const std::vector<std::string>& arguments) {
             continue;
         }
         if (std::find(known.begin(), known.end(), word) == known.end()) {
-            reached.stray = word;
+            // Where no command has to follow, it may be an argument or a value.
+            reached.stray = needs_command(*reached.app) ? word : "";
             break;
         }
         reached.app = reached.app->get_subcommand(word);
@@ -78,14 +83,23 @@ std::string with_advice(const std::string& what, std::string_view word,
                         : fmt::format("{}: did you mean \"{}\"?", what, best);
 }
 
-// The first of the arguments that an ExtrasError lists at its end.
+// Of the arguments that an ExtrasError lists at its end, the first option: what
+// stands with it is its value. Else the first argument.
 std::string first_extra(std::string_view message) {
     const size_t colon = message.find(": ");
     const std::string_view list = colon == message.npos ? message : message.substr(colon + 2);
-    return std::string(list.substr(0, list.find(' ')));
+    const size_t option = list.starts_with('-') ? 0 : list.find(" -");
+    const std::string_view rest =
+        option == list.npos ? list : list.substr(option == 0 ? 0 : option + 1);
+    return std::string(rest.substr(0, rest.find(' ')));
 }
 
 std::string extra(const std::string& word, const Reached& reached) {
+    const auto commands = commands_of(*reached.app);
+    if (!word.starts_with('-') && !commands.empty()) {
+        return with_advice(fmt::format("there is no command \"{} {}\"", reached.path, word), word,
+                           commands, reached);
+    }
     if (!word.starts_with('-')) {
         return fmt::format("\"{}\" is one argument too many: see \"{} --help\".", word,
                            reached.path);
@@ -134,7 +148,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
 Exit usage_error(CLI::App& app, const CLI::ParseError& error,
                  const std::vector<std::string>& arguments) {
     const Reached reached = reach(app, arguments);
-    const bool incomplete = reached.stray.empty() && !commands_of(*reached.app).empty();
+    const bool incomplete = reached.stray.empty() && needs_command(*reached.app);
     if (incomplete && !reached.option.empty()) {
         complain(extra(reached.option, reached));
     } else if (incomplete) {

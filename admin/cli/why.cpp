@@ -264,20 +264,6 @@ Exit why(const Options& options) {
     return Exit::ok;
 }
 
-CLI::Validator is_web_address() {
-    return CLI::Validator(
-        [](const std::string& text) {
-            const size_t scheme = text.starts_with("http://")    ? 7
-                                  : text.starts_with("https://") ? 8
-                                                                 : 0;
-            return scheme > 0 && text.size() > scheme
-                       ? std::string()
-                       : fmt::format("must begin with http:// or https://, not \"{}\"",
-                                     printable(text));
-        },
-        "URL");
-}
-
 CLI::Validator is_timeout() {
     return CLI::Validator(
         [](const std::string& text) {

@@ -56,8 +56,8 @@ std::string describe(const catalog::Compiled& compiled) {
     return text;
 }
 
-CatalogEditor::Report CatalogEditor::poll(Seconds now) {
-    Report report;
+EditReport CatalogFile::poll(Seconds now) {
+    EditReport report;
     if (running_) {
         if (!finished_.load(std::memory_order_acquire)) {
             return report;
@@ -66,7 +66,7 @@ CatalogEditor::Report CatalogEditor::poll(Seconds now) {
         running_ = false;
         seen_ = mark_;
         report = std::move(report_);
-        again_ = report.outcome == Outcome::waits;
+        again_ = report.outcome == Edit::waits;
         return report;
     }
     const FileMark mark = mark_of(path_.c_str());
@@ -77,6 +77,7 @@ CatalogEditor::Report CatalogEditor::poll(Seconds now) {
     now_ = now;
     report_ = {};
     finished_.store(false, std::memory_order_relaxed);
+    stopping_.store(false, std::memory_order_relaxed);
 
     sigset_t all;
     sigset_t before;
@@ -87,7 +88,7 @@ CatalogEditor::Report CatalogEditor::poll(Seconds now) {
     return report;
 }
 
-void CatalogEditor::stop() noexcept {
+void CatalogFile::stop() noexcept {
     stopping_.store(true, std::memory_order_relaxed);
     if (running_) {
         pthread_join(thread_, nullptr);
@@ -95,24 +96,19 @@ void CatalogEditor::stop() noexcept {
     }
 }
 
-void* CatalogEditor::run(void* self) {
-    auto& editor = *static_cast<CatalogEditor*>(self);
-    editor.work();
-    if (editor.report_.outcome != Outcome::waits) {
-        editor.target_.zone.head().waits_for.store(0, std::memory_order_relaxed);
-    }
+void* CatalogFile::run(void* self) {
+    auto& file = *static_cast<CatalogFile*>(self);
+    file.work();
     malloc_trim(0);
-    editor.finished_.store(true, std::memory_order_release);
+    file.finished_.store(true, std::memory_order_release);
     return nullptr;
 }
 
-void CatalogEditor::work() {
+void CatalogFile::work() {
     std::string text;
     if (const int error = read_file(path_.c_str(), text, &mark_); error != 0) {
         mark_ = mark_of(path_.c_str());
-        report_.outcome = Outcome::refused;
-        report_.text = "cannot read \"" + path_ + "\": " + std::strerror(error);
-        target_.zone.set_error(report_.text);
+        report_ = press_.cannot_read("cannot read \"" + path_ + "\": " + std::strerror(error));
         return;
     }
     // Serving goes before a large catalog. Not SCHED_IDLE: on a machine that is
@@ -120,45 +116,64 @@ void CatalogEditor::work() {
     if (text.size() > kLargeDocument) {
         setpriority(PRIO_PROCESS, 0, 10);  // of this thread
     }
-    const uint64_t hash = catalog::document_hash(text, now_);
-    if (target_.zone.publishes(hash, target_.state.head().node)) {
-        report_.outcome = Outcome::unchanged;
-        target_.zone.set_error({});
-        return;
-    }
-    const catalog::Compiled compiled = catalog::compile(text, now_);
-    if (!compiled.ok()) {
-        report_.outcome = Outcome::refused;
-        report_.text = describe(compiled);
-        target_.zone.set_error(report_.text);
-        return;
-    }
-    publish(compiled);
+    report_ = press_.publish(text, now_, stopping_);
 }
 
-void CatalogEditor::publish(const catalog::Compiled& compiled) {
-    report_.outcome = Outcome::waits;
-    // Readers follow within a tick or two; if one does not, the loop asks again.
-    for (int tries = 0; tries < 40 && !stopping_.load(std::memory_order_relaxed); tries++) {
-        if (target_.zone.head().epoch.load(std::memory_order_acquire) != epoch_) {
-            report_.outcome = Outcome::none;  // another configuration has taken over
-            return;
+EditReport Press::cannot_read(std::string why) {
+    target_.zone.set_error(why);
+    EditReport report;
+    report.outcome = Edit::unread;
+    report.text = std::move(why);
+    return report;
+}
+
+EditReport Press::publish(const std::string& text, Seconds now, const std::atomic<bool>& stopping) {
+    EditReport report;
+    const uint64_t hash = catalog::document_hash(text, now);
+    if (target_.zone.publishes(hash, target_.state.head().node)) {
+        report.outcome = Edit::unchanged;
+        target_.zone.set_error({});
+    } else {
+        const catalog::Compiled compiled = catalog::compile(text, now);
+        if (compiled.ok()) {
+            report = put(compiled, now, stopping);
+        } else {
+            report.outcome = Edit::refused;
+            report.text = describe(compiled);
+            target_.zone.set_error(report.text);
         }
-        switch (publish_image(target_, compiled.bytes, me_, now_, report_.without_counters)) {
+    }
+    if (report.outcome != Edit::waits) {
+        target_.zone.head().waits_for.store(0, std::memory_order_relaxed);
+    }
+    return report;
+}
+
+EditReport Press::put(const catalog::Compiled& compiled, Seconds now,
+                      const std::atomic<bool>& stopping) {
+    EditReport report;
+    report.outcome = Edit::waits;
+    // Readers follow within a tick or two; if one does not, the caller asks again.
+    for (int tries = 0; tries < 40 && !stopping.load(std::memory_order_relaxed); tries++) {
+        if (target_.zone.head().epoch.load(std::memory_order_acquire) != epoch_) {
+            report.outcome = Edit::none;  // another configuration has taken over
+            return report;
+        }
+        switch (publish_image(target_, compiled.bytes, me_, now, report.without_counters)) {
             case Publish::done:
-                report_.outcome = Outcome::published;
-                report_.generation = target_.zone.generation();
+                report.outcome = Edit::published;
+                report.generation = target_.zone.generation();
                 target_.zone.set_error({});
-                return;
+                return report;
             case Publish::too_large:
-                report_.outcome = Outcome::refused;
-                report_.text = "the compiled catalog has " + std::to_string(compiled.bytes.size()) +
-                               " bytes, the zone holds " +
-                               std::to_string(target_.zone.head().half_size) +
-                               ": give ads_zone at least " +
-                               std::to_string(Zone::needed(compiled.bytes.size()) >> 20) + "m";
-                target_.zone.set_error(report_.text);
-                return;
+                report.outcome = Edit::refused;
+                report.text = "the compiled catalog has " + std::to_string(compiled.bytes.size()) +
+                              " bytes, the zone holds " +
+                              std::to_string(target_.zone.head().half_size) +
+                              ": give ads_zone at least " +
+                              std::to_string(Zone::needed(compiled.bytes.size()) >> 20) + "m";
+                target_.zone.set_error(report.text);
+                return report;
             case Publish::waits:
             case Publish::busy:
                 break;
@@ -166,6 +181,7 @@ void CatalogEditor::publish(const catalog::Compiled& compiled) {
         const timespec pause{0, 25'000'000};
         nanosleep(&pause, nullptr);
     }
+    return report;
 }
 
 }  // namespace ads

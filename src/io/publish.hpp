@@ -29,44 +29,77 @@ Publish publish_image(const Target& target, std::span<const char> image, Who me,
 // All errors as text, a line each: `PATH: MESSAGE`.
 std::string describe(const catalog::Compiled& compiled);
 
-// Reads the catalog file again when it changed, compiles it in a thread of its
-// own and publishes it. All calls come from the event loop.
-class CatalogEditor {
-public:
-    enum class Outcome : uint8_t {
-        none,  // nothing to tell
-        published,
-        unchanged,
-        waits,    // a reader is behind; tried again at the next poll
-        refused,  // see text
-    };
-    struct Report {
-        Outcome outcome = Outcome::none;
-        std::string text;
-        uint64_t generation = 0;
-        uint32_t without_counters = 0;
-    };
+// What came of an edit.
+enum class Edit : uint8_t {
+    none,  // nothing to tell
+    published,
+    unchanged,
+    waits,    // a reader is behind; tried again later
+    refused,  // see text
+    unread,   // the source cannot be read; see text
+};
+struct EditReport {
+    Edit outcome = Edit::none;
+    std::string text;
+    uint64_t generation = 0;
+    uint32_t without_counters = 0;
+};
 
-    CatalogEditor(std::string path, Target target, Who me, uint64_t epoch)
-        : path_(std::move(path)), target_(target), me_(me), epoch_(epoch) {}
-    CatalogEditor(const CatalogEditor&) = delete;
-    ~CatalogEditor() { stop(); }
+// Compiles documents and publishes them, for one thread at a time.
+class Press {
+public:
+    Press(Target target, Who me, uint64_t epoch) noexcept
+        : target_(target), me_(me), epoch_(epoch) {}
+
+    // A document, as of `now`. Gives up early once `stopping`.
+    EditReport publish(const std::string& text, Seconds now, const std::atomic<bool>& stopping);
+
+    // The source cannot be read: what is served stays, the status tells why.
+    EditReport cannot_read(std::string why);
+
+private:
+    EditReport put(const catalog::Compiled& compiled, Seconds now,
+                   const std::atomic<bool>& stopping);
+
+    Target target_;
+    Who me_;
+    uint64_t epoch_;
+};
+
+// Where live edits come from. All calls come from the event loop, and only of
+// the worker that has the lease.
+class CatalogSource {
+public:
+    virtual ~CatalogSource() = default;
 
     // Starts work if there is any, and tells what came of the last.
-    Report poll(Seconds now);
+    virtual EditReport poll(Seconds now) = 0;
 
-    // Waits for the thread, if one runs.
-    void stop() noexcept;
+    // Another worker has the lease now: what runs may end, nobody waits for it.
+    virtual void rest() noexcept {}
+
+    // Waits for what runs to end.
+    virtual void stop() noexcept = 0;
+};
+
+// Reads the catalog file again when it changed, and compiles it in a thread of
+// its own.
+class CatalogFile : public CatalogSource {
+public:
+    CatalogFile(std::string path, Target target, Who me, uint64_t epoch)
+        : path_(std::move(path)), press_(target, me, epoch) {}
+    CatalogFile(const CatalogFile&) = delete;
+    ~CatalogFile() override { stop(); }
+
+    EditReport poll(Seconds now) override;
+    void stop() noexcept override;
 
 private:
     static void* run(void* self);
     void work();
-    void publish(const catalog::Compiled& compiled);
 
     const std::string path_;
-    Target target_;
-    const Who me_;
-    const uint64_t epoch_;
+    Press press_;
 
     FileMark seen_;       // of the file last read
     Seconds day_ = 0;     // for which it was compiled
@@ -79,7 +112,7 @@ private:
     // Of the thread while it runs, of the loop otherwise.
     FileMark mark_;
     Seconds now_ = 0;
-    Report report_;
+    EditReport report_;
 };
 
 }  // namespace ads

@@ -42,35 +42,46 @@ void each_file(const std::string& folder, F f) {
 }
 
 // TIME-NODE-PID-START-SEQUENCE: sorts by time, and names its writer.
-std::string segment_name(Millis now, uint32_t node, Who me, uint32_t sequence) {
+std::string make_name(Millis now, uint32_t node, Who me, uint32_t sequence) {
     char name[96];
     std::snprintf(name, sizeof name, "%013lld-%08x-%u-%x-%u", static_cast<long long>(now), node,
                   pid_of(me), static_cast<unsigned>(me >> 32), sequence);
     return name;
 }
 
-// The process that a segment's name tells; 0 if it tells none.
-Who writer_of(std::string_view path) noexcept {
+void close_name(const std::string& path) noexcept {
+    rename(path.c_str(), closed_path(path).c_str());
+}
+
+}  // namespace
+
+SegmentName segment_name(std::string_view path) noexcept {
     const std::string name(path.substr(path.rfind('/') + 1));
     unsigned pid = 0;
     unsigned started = 0;
-    return std::sscanf(name.c_str(), "%*13d-%*8x-%u-%x-", &pid, &started) == 2
-               ? Who{started} << 32 | pid
-               : 0;
+    unsigned sequence = 0;
+    if (std::sscanf(name.c_str(), "%*13d-%*8x-%u-%x-%u", &pid, &started, &sequence) != 3) {
+        return {};
+    }
+    return {Who{started} << 32 | pid, sequence, name.ends_with(kOpen)};
 }
 
-std::string closed_name(const std::string& path) {
-    return path.substr(0, path.size() - kOpen.size()) + std::string(kClosed);
+std::string closed_path(std::string_view path) {
+    return std::string(path.substr(0, path.rfind('.'))) + std::string(kClosed);
 }
 
-void close_name(const std::string& path) noexcept {
-    rename(path.c_str(), closed_name(path).c_str());
+std::string segment_head(Millis now, uint32_t node) {
+    char head[kSegmentHead] = {};
+    std::memcpy(head, kSegmentMagic.data(), kSegmentMagic.size());
+    store(head + 8, static_cast<int64_t>(now));
+    store(head + 16, node);
+    return {head, sizeof head};
 }
 
-ssize_t write_all(int fd, const char* data, size_t size) noexcept {
+size_t write_all(int fd, std::string_view data) noexcept {
     size_t done = 0;
-    while (done < size) {
-        const ssize_t n = write(fd, data + done, size - done);
+    while (done < data.size()) {
+        const ssize_t n = write(fd, data.data() + done, data.size() - done);
         if (n < 0 && errno == EINTR) {
             continue;
         }
@@ -79,10 +90,8 @@ ssize_t write_all(int fd, const char* data, size_t size) noexcept {
         }
         done += static_cast<size_t>(n);
     }
-    return static_cast<ssize_t>(done);
+    return done;
 }
-
-}  // namespace
 
 void Spool::configure(std::string folder, size_t segment, Who me, uint32_t node) {
     folder_ = std::move(folder);
@@ -104,24 +113,21 @@ bool Spool::append(const Event& event) noexcept {
 }
 
 bool Spool::open_segment(Millis now) noexcept {
-    path_ = folder_ + "/" + segment_name(now, node_, me_, sequence_++) + std::string(kOpen);
+    path_ = folder_ + "/" + make_name(now, node_, me_, sequence_++) + std::string(kOpen);
     fd_ = Fd(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0640));
     if (!fd_) {
         return false;
     }
     flock(fd_.get(), LOCK_EX | LOCK_NB);
-    char head[kSegmentHead] = {};
-    std::memcpy(head, kSegmentMagic.data(), kSegmentMagic.size());
-    store(head + 8, static_cast<int64_t>(now));
-    store(head + 16, node_);
-    if (write_all(fd_.get(), head, sizeof head) != static_cast<ssize_t>(sizeof head)) {
+    const std::string head = segment_head(now, node_);
+    if (write_all(fd_.get(), head) != head.size()) {
         const int error = errno;
         unlink(path_.c_str());
         fd_.reset();
         errno = error;
         return false;
     }
-    size_ = sizeof head;
+    size_ = head.size();
     return true;
 }
 
@@ -137,7 +143,7 @@ Flushed Spool::flush(Millis now) noexcept {
     }
     errno = 0;
     if (fd_ || open_segment(now)) {
-        done = static_cast<size_t>(write_all(fd_.get(), buffer_.data(), used_));
+        done = write_all(fd_.get(), {buffer_.data(), used_});
     }
     if (done < used_) {
         result.error = errno;
@@ -192,7 +198,7 @@ Adopted adopt_segments(const std::string& folder, Who of, void* context,
     Adopted adopted;
     std::string last_closed;
     for (const auto& path : spool_segments(folder)) {
-        const Who writer = writer_of(path);
+        const Who writer = segment_name(path).writer;
         if (of != 0 && writer != of) {
             continue;
         }
@@ -208,7 +214,7 @@ Adopted adopt_segments(const std::string& folder, Who of, void* context,
         const bool ours = fd && flock(fd.get(), LOCK_EX | LOCK_NB) == 0;
         // Another may be closing it: its events are wanted all the same.
         if ((!ours && of == 0) || (read_file(path.c_str(), text) != 0 &&
-                                   read_file(closed_name(path).c_str(), text) != 0)) {
+                                   read_file(closed_path(path).c_str(), text) != 0)) {
             continue;
         }
         const SegmentEnd end = each_event(text, [&](const Event& event) { see(context, event); });
@@ -222,7 +228,7 @@ Adopted adopt_segments(const std::string& folder, Who of, void* context,
         close_name(path);
         adopted.segments++;
         if (end.damaged || end.foreign) {
-            adopted.damaged.push_back(closed_name(path));
+            adopted.damaged.push_back(closed_path(path));
         }
     }
     // A worker may die between ending a segment and settling its last events.

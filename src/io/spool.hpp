@@ -38,6 +38,9 @@ public:
     // Ends the segment: no more is written to it.
     void close() noexcept;
 
+    // The sequence of the open segment, or of the next: lower ones are closed.
+    uint32_t sequence() const noexcept { return fd_ ? sequence_ - 1 : sequence_; }
+
 private:
     bool open_segment(Millis now) noexcept;
 
@@ -63,6 +66,23 @@ SpoolUse spool_use(const std::string& folder) noexcept;
 
 // The segments of a folder, oldest first.
 std::vector<std::string> spool_segments(const std::string& folder);
+
+// What a segment's path tells.
+struct SegmentName {
+    Who writer = 0;  // 0: the name is none of ours
+    uint32_t sequence = 0;
+    bool open = false;
+};
+SegmentName segment_name(std::string_view path) noexcept;
+
+// The path of a segment once it is closed.
+std::string closed_path(std::string_view path);
+
+// The head of a segment file.
+std::string segment_head(Millis now, uint32_t node);
+
+// Writes all of it, or as much as goes; the bytes written.
+size_t write_all(int fd, std::string_view data) noexcept;
 
 // How a segment ended.
 struct SegmentEnd {

@@ -14,7 +14,10 @@ namespace {
 constexpr size_t kDefaultDedupe = 64 << 20;
 constexpr size_t kDefaultSegment = 8 << 20;
 constexpr size_t kDefaultFrequency = 64 << 20;
-constexpr size_t kShownErrors = 20;
+constexpr ngx_int_t kDefaultBatch = 1000;
+constexpr ngx_msec_t kDefaultInterval = 200;
+constexpr ngx_msec_t kDefaultTimeout = 30'000;
+constexpr ngx_msec_t kDefaultPoll = 30'000;
 
 MainConf* main_of(void* conf) noexcept {
     return static_cast<MainConf*>(conf);
@@ -66,6 +69,13 @@ char* path_directive(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t& path, std::s
 ngx_int_t init_zone(ngx_shm_zone_t* zone, void* old) {
     if (old != nullptr) {
         zone->data = old;  // a reload: the same memory
+        if (!Zone::is_ours(old)) {
+            ngx_log_error(NGX_LOG_EMERG, zone->shm.log, 0,
+                          "ads: zone \"%V\" was made by another version of the module: upgrade "
+                          "the binary (USR2) or restart, a reload is not enough",
+                          &zone->shm.name);
+            return NGX_ERROR;
+        }
         return NGX_OK;
     }
     auto* slab = reinterpret_cast<ngx_slab_pool_t*>(zone->shm.addr);
@@ -125,21 +135,6 @@ char* set_frequency(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
                         &cmd->name, &arguments(cf)[1]);
     }
     return conf_ok();
-}
-
-char* set_catalog(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
-    auto* main = main_of(conf);
-    ngx_str_t* args = arguments(cf);
-    if (main->catalog_path.data != nullptr) {
-        return const_cast<char*>("is duplicate");
-    }
-    if (view(args[1]) != "file") {
-        return complain(cf, "ads: %V: unknown source \"%V\"; write \"%V file PATH\"", &cmd->name,
-                        &args[1], &cmd->name);
-    }
-    main->catalog_path = args[2];
-    return ngx_conf_full_name(cf->cycle, &main->catalog_path, 1) == NGX_OK ? conf_ok()
-                                                                           : conf_error();
 }
 
 char* set_secret(ngx_conf_t* cf, ngx_command_t*, void* conf) {
@@ -314,40 +309,6 @@ char* read_secret(ngx_conf_t* cf, MainConf* main) {
     return conf_ok();
 }
 
-char* read_catalog(ngx_conf_t* cf, MainConf* main) {
-    auto& setup = *main->setup;
-    setup.catalog_path.assign(view(main->catalog_path));
-    std::string text;
-    if (const int rc = read_file(setup.catalog_path.c_str(), text); rc != 0) {
-        return complain(cf, "ads: ads_catalog \"%V\" cannot be read: %s", &main->catalog_path,
-                        std::strerror(rc));
-    }
-    setup.compiled = catalog::compile(text, ngx_time());
-    const auto& compiled = setup.compiled;
-    if (!compiled.ok()) {
-        size_t shown = 0;
-        for (const auto& error : compiled.errors) {
-            if (++shown > kShownErrors) {
-                break;
-            }
-            ngx_log_error(NGX_LOG_EMERG, cf->log, 0, "ads: catalog \"%V\": %s: %s",
-                          &main->catalog_path, error.path.c_str(), error.message.c_str());
-        }
-        const size_t all = compiled.errors.size() + compiled.more_errors;
-        return complain(cf, "ads: ads_catalog \"%V\" has %uz error%s", &main->catalog_path, all,
-                        all == 1 ? "" : "s");
-    }
-    const size_t capacity = Zone::capacity(main->zone->shm.size);
-    if (compiled.bytes.size() > capacity) {
-        return complain(cf,
-                        "ads: the compiled catalog has %uz bytes, zone \"%V\" holds %uz: give "
-                        "ads_zone at least %uzm",
-                        compiled.bytes.size(), &main->zone->shm.name, capacity,
-                        Zone::needed(compiled.bytes.size()) >> 20);
-    }
-    return conf_ok();
-}
-
 char* open_state(ngx_conf_t* cf, MainConf* main) {
     if (ngx_test_config) {
         return conf_ok();
@@ -387,7 +348,9 @@ ngx_command_t commands[] = {
      NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
     {ngx_string("ads_state"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE12, set_state,
      NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
-    {ngx_string("ads_catalog"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE2, set_catalog,
+    {ngx_string("ads_catalog"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE123, set_catalog,
+     NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
+    {ngx_string("ads_postgres"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1234, set_postgres,
      NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
     {ngx_string("ads_spool"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE12, set_spool,
      NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
@@ -436,6 +399,10 @@ void* create_main_conf(ngx_conf_t* cf) {
         main->dedupe = kDefaultDedupe;
         main->segment = kDefaultSegment;
         main->frequency = kDefaultFrequency;
+        main->batch = kDefaultBatch;
+        main->interval = kDefaultInterval;
+        main->timeout = kDefaultTimeout;
+        main->poll = kDefaultPoll;
     }
     return main;
 }
@@ -450,7 +417,7 @@ char* init_main_conf(ngx_conf_t* cf, void* conf) {
         bool set;
     } needed[] = {
         {"ads_zone", main->zone != nullptr},
-        {"ads_catalog", main->catalog_path.data != nullptr},
+        {"ads_catalog", main->catalog_path.data != nullptr || main->from_postgres},
         {"ads_spool", main->spool_path.data != nullptr},
         {"ads_secret", main->secret_path.data != nullptr},
     };
@@ -460,6 +427,9 @@ char* init_main_conf(ngx_conf_t* cf, void* conf) {
                             main->needed_by != nullptr ? main->needed_by : "ads_zone",
                             directive.name);
         }
+    }
+    if (main->from_postgres && main->postgres.data == nullptr) {
+        return complain(cf, "ads: \"ads_catalog postgres\" needs ads_postgres in the http block");
     }
     auto* cleanup = ngx_pool_cleanup_add(cf->pool, 0);
     if (cleanup == nullptr) {

@@ -21,6 +21,7 @@ struct Setup {
     FrequencyFile frequency;
     bool has_file = false;
     catalog::Compiled compiled;
+    bool placeholder = false;  // compiled is empty: PostgreSQL has not been read yet
     std::string catalog_path;
     std::string spool_folder;
     uint64_t epoch = 0;
@@ -32,6 +33,13 @@ struct MainConf {
     ngx_str_t state_path;
     size_t dedupe;
     ngx_str_t catalog_path;
+    bool from_postgres;   // the catalog: catalog_path is not set
+    ngx_str_t listen;     // conninfo for LISTEN, empty: that of ads_postgres
+    ngx_msec_t poll;      // of the catalog
+    ngx_str_t postgres;   // conninfo; empty: events stay in the spool
+    ngx_int_t batch;      // events in one transaction
+    ngx_msec_t interval;  // between two looks at an empty spool
+    ngx_msec_t timeout;   // of a batch
     ngx_str_t spool_path;
     size_t segment;
     size_t frequency;  // bytes
@@ -102,6 +110,11 @@ char* complain(ngx_conf_t* cf, const char* format, Args... args) noexcept {
 }
 
 extern ngx_command_t commands[];
+
+// Directives about catalog and database, in conf_source.cpp.
+char* set_catalog(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* set_postgres(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* read_catalog(ngx_conf_t* cf, MainConf* main);
 
 // Directives about the visitor, in conf_visitor.cpp.
 char* set_value(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);

@@ -20,16 +20,19 @@ MainConf* conf_of(ngx_cycle_t* cycle) noexcept {
     return conf == nullptr || conf->zone == nullptr ? nullptr : conf;
 }
 
-// Workers write here: the folder is theirs.
-void make_folder(ngx_cycle_t* cycle, const std::string& path) noexcept {
+void give_to_workers(ngx_cycle_t* cycle, const std::string& path) noexcept {
     const auto* core =
         reinterpret_cast<ngx_core_conf_t*>(ngx_get_conf(cycle->conf_ctx, ngx_core_module));
+    if (geteuid() == 0 && core->user != static_cast<ngx_uid_t>(NGX_CONF_UNSET_UINT) &&
+        chown(path.c_str(), core->user, static_cast<gid_t>(-1)) != 0) {
+        ngx_log_error(NGX_LOG_WARN, cycle->log, errno, "ads: chown \"%s\" failed", path.c_str());
+    }
+}
+
+// Workers write here: the folder is theirs.
+void make_folder(ngx_cycle_t* cycle, const std::string& path) noexcept {
     if (mkdir(path.c_str(), 0750) == 0) {
-        if (geteuid() == 0 && core->user != static_cast<ngx_uid_t>(NGX_CONF_UNSET_UINT) &&
-            chown(path.c_str(), core->user, static_cast<gid_t>(-1)) != 0) {
-            ngx_log_error(NGX_LOG_WARN, cycle->log, errno, "ads: chown \"%s\" failed",
-                          path.c_str());
-        }
+        give_to_workers(cycle, path);
     } else if (errno != EEXIST) {
         ngx_log_error(NGX_LOG_ERR, cycle->log, errno, "ads: cannot make the spool folder \"%s\"",
                       path.c_str());
@@ -54,11 +57,13 @@ void publish_first(ngx_cycle_t* cycle, MainConf& conf) noexcept {
     auto& setup = *conf.setup;
     uint32_t without = 0;
     const Seconds now = ngx_time();
+    // What is published already is better than nothing.
+    const bool there = setup.target.zone.publishes(setup.compiled.image().head().hash,
+                                                   setup.target.state.head().node) ||
+                       (setup.placeholder && setup.target.zone.generation() > 0);
     const Publish result =
-        setup.target.zone.publishes(setup.compiled.image().head().hash,
-                                    setup.target.state.head().node)
-            ? Publish::done
-            : publish_image(setup.target, setup.compiled.bytes, this_process(), now, without);
+        there ? Publish::done
+              : publish_image(setup.target, setup.compiled.bytes, this_process(), now, without);
     if (result == Publish::done) {
         setup.target.zone.set_error({});
     } else {
@@ -105,6 +110,10 @@ ngx_int_t init_module(ngx_cycle_t* cycle) {
     setup.target.state = setup.has_file ? setup.file.state() : zone_state(setup.target.zone);
     setup.epoch = setup.target.zone.head().epoch.fetch_add(1) + 1;
     make_folder(cycle, setup.spool_folder);
+    if (conf->from_postgres && setup.has_file) {
+        // Workers save the catalog there.
+        give_to_workers(cycle, std::string(view(conf->state_path)));
+    }
     publish_first(cycle, *conf);
     if (restart) {
         start_worker(cycle, *conf);

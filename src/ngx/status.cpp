@@ -169,11 +169,23 @@ void put_group(Out& out, const Image& image, uint32_t index) noexcept {
     out.put('}');
 }
 
+constexpr size_t kErrorRoom = 1024;
+
+// A text or null.
+void put_text(Out& out, std::string_view text) noexcept {
+    if (text.empty()) {
+        out.put("null");
+    } else {
+        out.put('"');
+        out.json(text);
+        out.put('"');
+    }
+}
+
 void put_catalog(Out& out, const Image& image) noexcept {
     const auto& zone = worker->zone();
     const auto& head = zone.head();
-    char text[1024];
-    const size_t size = zone.error(text);
+    char text[kErrorRoom];
     out.put("\"catalog\":{\"generation\":");
     out.number(zone.generation());
     out.put(",\"age_s\":");
@@ -182,13 +194,7 @@ void put_catalog(Out& out, const Image& image) noexcept {
     out.put(",\"ad_groups\":");
     out.number(image.groups().size());
     out.put(",\"error\":");
-    if (size == 0) {
-        out.put("null");
-    } else {
-        out.put('"');
-        out.json({text, size});
-        out.put('"');
-    }
+    put_text(out, {text, zone.error(text)});
     const uint64_t waits = head.waits_for.load(std::memory_order_relaxed);
     out.put(",\"waits_for_pid\":");
     if (waits == 0) {
@@ -204,7 +210,33 @@ constexpr std::pair<Total, std::string_view> kEvents[] = {
     {Total::dropped, "dropped"}, {Total::expired, "expired"},     {Total::rejected, "rejected"},
 };
 
-void put_json(Out& out, const Image& image, const Filter& filter, size_t zone_size) noexcept {
+constexpr std::pair<Total, std::string_view> kShipped[] = {
+    {Total::shipped, "shipped"},
+    {Total::repeated, "repeated"},
+    {Total::quarantined, "quarantined"},
+};
+
+// How events get on; null where they stay in the spool.
+void put_shipping(Out& out, bool configured) noexcept {
+    if (!configured) {
+        out.put("null");
+        return;
+    }
+    out.put('{');
+    for (const auto& [total, name] : kShipped) {
+        out.put('"');
+        out.put(name);
+        out.put("\":");
+        out.number(worker->state().total(total));
+        out.put(',');
+    }
+    char text[kErrorRoom];
+    out.put("\"error\":");
+    put_text(out, {text, worker->zone().head().shipping.get(text)});
+    out.put('}');
+}
+
+void put_json(Out& out, const Image& image, const Filter& filter, const MainConf& conf) noexcept {
     out.put("{\"version\":\"" ADS_VERSION "\",");
     put_catalog(out, image);
     out.put(",\"ad_groups\":[");
@@ -231,8 +263,10 @@ void put_json(Out& out, const Image& image, const Filter& filter, size_t zone_si
     out.number(spool.segments);
     out.put(",\"bytes\":");
     out.number(spool.bytes);
-    out.put("},\"zone\":{\"size\":");
-    out.number(zone_size);
+    out.put("},\"postgres\":");
+    put_shipping(out, conf.postgres.len > 0);
+    out.put(",\"zone\":{\"size\":");
+    out.number(conf.zone->shm.size);
     out.put(",\"used\":");
     out.number(worker->zone().used());
     out.put("}}\n");
@@ -315,6 +349,16 @@ void put_prometheus(Out& out, std::string_view label, const std::vector<Row>& ro
               worker->zone().head().error.size.load(std::memory_order_relaxed) > 0);
     put_gauge(out, "ads_spool_bytes", "Bytes in the spool.",
               spool_use(worker->spool_folder()).bytes);
+    put_metric_head(out, "ads_shipped_total", "counter", "Events that PostgreSQL was sent.");
+    for (const auto& [total, name] : kShipped) {
+        out.put("ads_shipped_total{result=\"");
+        out.put(name);
+        out.put("\"} ");
+        out.number(worker->state().total(total));
+        out.put('\n');
+    }
+    put_gauge(out, "ads_postgres_failing", "1 while no events go to PostgreSQL.",
+              worker->zone().head().shipping.size.load(std::memory_order_relaxed) > 0);
     for (const auto& metric : kMetrics) {
         put_metric_head(out, metric.name, "gauge", metric.help);
         for (const auto& row : rows) {
@@ -363,7 +407,7 @@ ngx_int_t status_handler(ngx_http_request_t* r) {
     }
     Out out(memory, room);
     if (!filter.prometheus) {
-        put_json(out, image, filter, main_conf(r)->zone->shm.size);
+        put_json(out, image, filter, *main_conf(r));
     } else if (detail) {
         put_prometheus(out, "ad_group", group_rows(image, filter));
     } else {

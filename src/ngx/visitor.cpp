@@ -112,9 +112,13 @@ std::string_view geo_of(ngx_http_request_t* r, const LocConf& conf) noexcept {
     while (geo.ends_with('-')) {
         geo.remove_suffix(1);
     }
-    const size_t dash = geo.find('-');
-    const size_t country = std::min(dash, geo.size());
-    return country != 2 || geo.size() > 6 ? std::string_view() : changed(r->pool, geo, true);
+    const size_t country = std::min(geo.find('-'), geo.size());
+    // It may come from a header: nothing but a code goes into events.
+    const bool plain = std::all_of(geo.begin(), geo.end(), [](char c) {
+        return c == '-' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
+    });
+    return country != 2 || geo.size() > 6 || !plain ? std::string_view()
+                                                    : changed(r->pool, geo, true);
 }
 
 // The first, that is, the most wanted language.

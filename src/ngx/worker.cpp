@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <unordered_map>
 
+#include "io/catalog_feed.hpp"
 #include "io/process.hpp"
 
 namespace ads::ngx {
@@ -53,6 +54,12 @@ bool Worker::start(ngx_log_t* log) {
     frequency_ = setup_.frequency.frequency();
     place_ = state_.enter(me_);
     pin_ = zone().enter(me_, process_alive);
+    if (place_ == State::kNoSlot && pin_ != kNone) {
+        // The dead have them all, and nobody was there to settle what they left.
+        follow_zone();
+        adopt_dead();
+        place_ = state_.enter(me_);
+    }
     if (place_ == State::kNoSlot || pin_ == kNone) {
         ngx_log_error(NGX_LOG_CRIT, log_, 0, "ads: more than %ui workers share zone \"%V\"",
                       ngx_uint_t{kMaxWorkers}, &conf_.zone->shm.name);
@@ -60,8 +67,7 @@ bool Worker::start(ngx_log_t* log) {
     }
     spool_.configure(setup_.spool_folder, conf_.segment, me_, node());
     completions_.reserve(kMaxPending);
-    editor_ =
-        std::make_unique<CatalogEditor>(setup_.catalog_path, setup_.target, me_, setup_.epoch);
+    start_source();
     dummy_.fd = static_cast<ngx_socket_t>(-1);
     dummy_.log = log_;
     for (auto* event : {&flush_event_, &tick_event_}) {
@@ -72,12 +78,43 @@ bool Worker::start(ngx_log_t* log) {
     tick_event_.handler = on_tick;
     tick_event_.cancelable = 1;
     ngx_add_timer(&tick_event_, kTick);
+    start_shipper();
     return true;
 }
 
+void Worker::start_source() {
+    if (!conf_.from_postgres) {
+        source_ =
+            std::make_unique<CatalogFile>(setup_.catalog_path, setup_.target, me_, setup_.epoch);
+        return;
+    }
+    FeedConf feed;
+    feed.conninfo.assign(ngx::view(conf_.listen.len > 0 ? conf_.listen : conf_.postgres));
+    feed.poll = static_cast<Millis>(conf_.poll);
+    feed.saved = setup_.catalog_path;
+    source_ = std::make_unique<CatalogFeed>(std::move(feed), setup_.target, me_, setup_.epoch);
+}
+
+void Worker::start_shipper() {
+    if (conf_.postgres.len == 0) {
+        return;
+    }
+    ShipperConf ship;
+    ship.conninfo.assign(ngx::view(conf_.postgres));
+    ship.folder = setup_.spool_folder;
+    ship.batch = static_cast<uint32_t>(conf_.batch);
+    ship.interval = static_cast<Millis>(conf_.interval);
+    ship.timeout = static_cast<Millis>(conf_.timeout);
+    shipper_ = std::make_unique<Shipper>(std::move(ship), state_, me_);
+    if (!shipper_->start()) {
+        ngx_log_error(NGX_LOG_ALERT, log_, errno, "ads: no thread for PostgreSQL");
+        shipper_.reset();
+    }
+}
+
 Worker::~Worker() {
-    if (editor_ != nullptr) {
-        editor_->stop();
+    if (source_ != nullptr) {
+        source_->stop();
     }
     if (tick_event_.timer_set) {
         ngx_del_timer(&tick_event_);
@@ -89,6 +126,10 @@ Worker::~Worker() {
         flush();
     }
     spool_.close();
+    if (shipper_ != nullptr) {
+        shipper_->stop();
+        zone().set_shipping(me_, {}, process_alive);
+    }
     zone().give_up_lease(me_);
     if (place_ != kNone) {
         state_.leave(place_);
@@ -111,16 +152,20 @@ bool Worker::refresh() noexcept {
     if (pin_ == kNone || place_ == kNone) {
         return false;
     }
-    if (zone().generation() != generation_) {
-        const Image image = zone().pin(pin_, generation_);
-        view_.bind(image);
-        find_slots();
-    }
+    follow_zone();
     if (generation_ == 0) {
         return false;
     }
     view_.advance(now() / 1000);
     return true;
+}
+
+void Worker::follow_zone() noexcept {
+    if (zone().generation() != generation_) {
+        const Image image = zone().pin(pin_, generation_);
+        view_.bind(image);
+        find_slots();
+    }
 }
 
 // An image names the slots of one state. A worker whose configuration has
@@ -279,12 +324,18 @@ void Worker::on_tick(ngx_event_t* event) {
 
 void Worker::tick() noexcept {
     const bool ready = refresh();
-    if (ngx_exiting || ngx_terminate || ngx_quit) {
-        zone().give_up_lease(me_);
-        return;
+    const bool leaving = ngx_exiting || ngx_terminate || ngx_quit;
+    const bool leads =
+        !leaving && zone().head().epoch.load(std::memory_order_acquire) == setup_.epoch &&
+        zone().lease(me_, static_cast<uint32_t>(ngx_time()), kLeaseSeconds, process_alive);
+    if (shipper_ != nullptr) {
+        tend_shipper();
     }
-    if (zone().head().epoch.load(std::memory_order_acquire) != setup_.epoch ||
-        !zone().lease(me_, static_cast<uint32_t>(ngx_time()), kLeaseSeconds, process_alive)) {
+    if (!leads) {
+        if (leaving) {
+            zone().give_up_lease(me_);
+        }
+        source_->rest();
         return;
     }
     const Millis mono = static_cast<Millis>(ngx_current_msec);
@@ -299,18 +350,19 @@ void Worker::tick() noexcept {
 }
 
 void Worker::edit_catalog() noexcept {
-    const auto report = editor_->poll(now() / 1000);
-    ngx_str_t path = str(setup_.catalog_path);
+    const auto report = source_->poll(now() / 1000);
+    ngx_str_t path =
+        conf_.from_postgres ? ngx_str_t ngx_string("postgres") : str(setup_.catalog_path);
     switch (report.outcome) {
-        case CatalogEditor::Outcome::none:
-        case CatalogEditor::Outcome::unchanged:
+        case Edit::none:
+        case Edit::unchanged:
             return;
-        case CatalogEditor::Outcome::published:
+        case Edit::published:
             waits_logged_ = 0;
             ngx_log_error(NGX_LOG_NOTICE, log_, 0, "ads: catalog \"%V\" published, generation %uL",
                           &path, report.generation);
             break;
-        case CatalogEditor::Outcome::waits: {
+        case Edit::waits: {
             const Who who = zone().head().waits_for.load(std::memory_order_relaxed);
             if (waits_logged_ != who) {
                 waits_logged_ = who;
@@ -321,7 +373,8 @@ void Worker::edit_catalog() noexcept {
             }
             break;
         }
-        case CatalogEditor::Outcome::refused:
+        case Edit::refused:
+        case Edit::unread:
             log_lines(log_, NGX_LOG_ERR, path, report.text);
             break;
     }
@@ -331,6 +384,23 @@ void Worker::edit_catalog() noexcept {
                       setup_.has_file ? "the state file cannot grow"
                                       : "the zone has no room for them; set ads_state");
     }
+}
+
+// What the event loop does for the shipper: it closes segments, and logs.
+void Worker::tend_shipper() noexcept {
+    if (shipper_->wants_closed() == spool_.sequence() && completions_.empty()) {
+        spool_.close();
+    }
+    if (completions_.empty()) {
+        shipper_->settled(spool_.sequence());
+    }
+    for (const auto& [level, text] : shipper_->messages()) {
+        const ngx_uint_t log_level = level == ShipperMessage::Level::notice    ? NGX_LOG_NOTICE
+                                     : level == ShipperMessage::Level::warning ? NGX_LOG_WARN
+                                                                               : NGX_LOG_ERR;
+        ngx_log_error(log_level, log_, 0, "ads: %s", text.c_str());
+    }
+    zone().set_shipping(me_, shipper_->error(), process_alive);
 }
 
 void Worker::log_damage(const Adopted& adopted) noexcept {
@@ -345,6 +415,9 @@ void Worker::log_damage(const Adopted& adopted) noexcept {
 // Settles what a dead worker left: its events that are in the spool are
 // counted, its other claims freed, its segment closed.
 void Worker::adopt_dead() noexcept {
+    if (generation_ == 0) {
+        return;  // nothing tells what the events were of
+    }
     using Completions = std::unordered_map<uint64_t, Completion>;
     struct Context {
         const Worker& worker;

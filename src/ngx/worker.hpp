@@ -11,6 +11,7 @@
 #include "core/user_agent.hpp"
 #include "core/view.hpp"
 #include "io/publish.hpp"
+#include "io/shipper.hpp"
 #include "io/spool.hpp"
 #include "ngx/answer.hpp"
 #include "ngx/conf.hpp"
@@ -88,6 +89,7 @@ private:
     static void on_tick(ngx_event_t* event);
 
     void post_flush() noexcept;
+    void follow_zone() noexcept;
     void find_slots() noexcept;
     void complete(const Completion& completion, bool written) noexcept;
     void answer_held() noexcept;
@@ -96,6 +98,9 @@ private:
     void adopt_dead() noexcept;
     void log_drops(const Flushed& flushed) noexcept;
     void log_damage(const Adopted& adopted) noexcept;
+    void start_source();
+    void start_shipper();
+    void tend_shipper() noexcept;
 
     MainConf& conf_;
     Setup& setup_;
@@ -117,8 +122,9 @@ private:
     ngx_queue_t ready_;
     ngx_event_t flush_event_{};
     ngx_event_t tick_event_{};
-    ngx_connection_t dummy_{};  // nginx wants events to have one, for its log
-    std::unique_ptr<CatalogEditor> editor_;
+    ngx_connection_t dummy_{};               // nginx wants events to have one, for its log
+    std::unique_ptr<CatalogSource> source_;  // of live edits
+    std::unique_ptr<Shipper> shipper_;       // nullptr: events stay in the spool
     Millis last_edit_check_ = 0;
     Millis last_adoption_ = 0;
     Seconds last_drop_log_ = 0;

@@ -163,6 +163,12 @@ void State::leave(uint32_t worker) noexcept {
     workers_[worker].heir.store(0);
 }
 
+bool State::has_place(Who who) const noexcept {
+    return std::any_of(workers_.begin(), workers_.end(), [&](const WorkerSlot& slot) {
+        return who != 0 && slot.who.load(std::memory_order_acquire) == who;
+    });
+}
+
 uint32_t State::adopt_dead(Who me, Alive alive, Who& dead) noexcept {
     for (uint32_t i = 0; i < workers_.size(); i++) {
         Who who = workers_[i].who.load(std::memory_order_acquire);

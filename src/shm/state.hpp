@@ -20,8 +20,18 @@
 
 namespace ads {
 
-enum class Total : uint8_t { written, duplicate, invalid, dropped, expired, rejected };
-inline constexpr size_t kTotals = 6;
+enum class Total : uint8_t {
+    written,
+    duplicate,
+    invalid,
+    dropped,
+    expired,
+    rejected,
+    shipped,      // stored by PostgreSQL
+    repeated,     // sent to it once more
+    quarantined,  // refused by it for good
+};
+inline constexpr size_t kTotals = 9;
 
 struct alignas(64) TotalCounter {
     std::atomic<uint64_t> value;
@@ -40,7 +50,7 @@ struct StateHead {
     std::array<TotalCounter, kTotals> totals;
 };
 
-inline constexpr uint64_t kStateMagic = 0x3330'6574'6174'7361;  // changes with the layout
+inline constexpr uint64_t kStateMagic = 0x3430'6574'6174'7361;  // changes with the layout
 
 class State {
 public:
@@ -92,6 +102,7 @@ public:
     // given out before they are resolved.
     uint32_t enter(Who who) noexcept;
     void leave(uint32_t worker) noexcept;
+    bool has_place(Who who) const noexcept;
 
     // The place of a worker that died, now held by `me` for settling; kNoSlot
     // if there is none.

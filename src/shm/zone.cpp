@@ -9,7 +9,7 @@ namespace ads {
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr uint64_t kZoneMagic = 0x3130'656e'6f7a'7364;
+constexpr uint64_t kZoneMagic = 0x3230'656e'6f7a'7364;
 
 size_t whole_pages(size_t bytes) noexcept {
     return bytes / kPage * kPage;
@@ -54,6 +54,10 @@ void Zone::format(std::span<std::byte> memory) noexcept {
     head->half_size = half(memory.size());
     head->half_offset[0] = head->state_offset + head->state_size;
     head->half_offset[1] = head->half_offset[0] + head->half_size;
+}
+
+bool Zone::is_ours(const void* memory) noexcept {
+    return static_cast<const ZoneHead*>(memory)->magic == kZoneMagic;
 }
 
 Zone Zone::attach(std::byte* memory) noexcept {
@@ -165,32 +169,44 @@ void Zone::give_up_lease(Who me) noexcept {
     }
 }
 
-void Zone::set_error(std::string_view text) noexcept {
-    auto& shared = head_->error;
-    size_t size = std::min(text.size(), shared.bytes.size());
-    while (size < text.size() && size > 0 && (static_cast<uint8_t>(text[size]) & 0xc0) == 0x80) {
-        size--;  // not within a character
+void Zone::set_shipping(Who me, std::string_view text, Alive alive) noexcept {
+    auto& by = head_->shipping_by;
+    Who who = by.load();
+    if (who == 0 && text.empty()) {
+        return;
     }
-    const uint32_t version = shared.version.load(std::memory_order_relaxed) | 1;
-    shared.version.store(version, std::memory_order_seq_cst);
-    for (size_t i = 0; i < size; i++) {
-        shared.bytes[i].store(text[i], std::memory_order_release);
+    if (who != me && ((who != 0 && alive(who)) || !by.compare_exchange_strong(who, me))) {
+        return;
     }
-    shared.size.store(static_cast<uint32_t>(size), std::memory_order_release);
-    shared.version.store(version + 1, std::memory_order_seq_cst);
+    head_->shipping.set(text);
+    if (text.empty()) {
+        by.store(0);
+    }
 }
 
-size_t Zone::error(std::span<char> to) const noexcept {
-    const auto& shared = head_->error;
+void SharedText::set(std::string_view text) noexcept {
+    size_t n = std::min(text.size(), bytes.size());
+    while (n < text.size() && n > 0 && (static_cast<uint8_t>(text[n]) & 0xc0) == 0x80) {
+        n--;  // not within a character
+    }
+    const uint32_t odd = version.load(std::memory_order_relaxed) | 1;
+    version.store(odd, std::memory_order_seq_cst);
+    for (size_t i = 0; i < n; i++) {
+        bytes[i].store(text[i], std::memory_order_release);
+    }
+    size.store(static_cast<uint32_t>(n), std::memory_order_release);
+    version.store(odd + 1, std::memory_order_seq_cst);
+}
+
+size_t SharedText::get(std::span<char> to) const noexcept {
     for (int tries = 0; tries < 1000; tries++) {
-        const uint32_t before = shared.version.load(std::memory_order_seq_cst);
-        const size_t size =
-            std::min<size_t>(shared.size.load(std::memory_order_acquire), to.size());
-        for (size_t i = 0; i < size; i++) {
-            to[i] = shared.bytes[i].load(std::memory_order_acquire);
+        const uint32_t before = version.load(std::memory_order_seq_cst);
+        const size_t n = std::min<size_t>(size.load(std::memory_order_acquire), to.size());
+        for (size_t i = 0; i < n; i++) {
+            to[i] = bytes[i].load(std::memory_order_acquire);
         }
-        if ((before & 1) == 0 && shared.version.load(std::memory_order_seq_cst) == before) {
-            return size;
+        if ((before & 1) == 0 && version.load(std::memory_order_seq_cst) == before) {
+            return n;
         }
     }
     return 0;

@@ -28,6 +28,11 @@ struct SharedText {
     std::atomic<uint32_t> version;  // odd while it is written
     std::atomic<uint32_t> size;
     std::array<std::atomic<char>, 1024> bytes;
+
+    // As much of it as there is room for.
+    void set(std::string_view text) noexcept;
+    // The text in `to`, its length returned; 0: none.
+    size_t get(std::span<char> to) const noexcept;
 };
 
 struct ZoneHead {
@@ -45,7 +50,9 @@ struct ZoneHead {
     uint64_t half_offset[2];
     uint64_t state_offset;
     uint64_t state_size;
-    SharedText error;  // of the last catalog that was refused
+    SharedText error;              // of the last catalog that was refused
+    SharedText shipping;           // why no events go to PostgreSQL
+    std::atomic<Who> shipping_by;  // who says so; 0: nobody
     std::array<Pin, kMaxPins> pins;
 };
 
@@ -68,6 +75,9 @@ public:
     // Writes an empty zone into `memory`.
     static void format(std::span<std::byte> memory) noexcept;
     static Zone attach(std::byte* memory) noexcept;
+
+    // False if another version of the module has written it.
+    static bool is_ours(const void* memory) noexcept;
 
     explicit operator bool() const noexcept { return head_ != nullptr; }
     ZoneHead& head() const noexcept { return *head_; }
@@ -124,9 +134,12 @@ public:
     bool lease(Who me, uint32_t now, uint32_t seconds, Alive alive) noexcept;
     void give_up_lease(Who me) noexcept;
 
-    void set_error(std::string_view text) noexcept;
-    // The text in `to`, its length returned; 0: none.
-    size_t error(std::span<char> to) const noexcept;
+    // What keeps a worker's events from PostgreSQL; empty: nothing. Of several
+    // that have trouble the first is heard, until it has none or is gone.
+    void set_shipping(Who me, std::string_view text, Alive alive) noexcept;
+
+    void set_error(std::string_view text) noexcept { head_->error.set(text); }
+    size_t error(std::span<char> to) const noexcept { return head_->error.get(to); }
 
 private:
     bool lock(Who me, Alive alive) noexcept;

@@ -16,7 +16,7 @@ namespace {
 
 using namespace ads;
 
-using Outcome = CatalogEditor::Outcome;
+using Outcome = Edit;
 
 constexpr Seconds kNow = 1'794'830'400;  // 2026-11-16T12:00:00Z
 constexpr uint64_t kEpoch = 5;
@@ -56,15 +56,15 @@ protected:
         ASSERT_EQ(utimensat(AT_FDCWD, path_.c_str(), times, 0), 0);
     }
 
-    CatalogEditor& editor() {
+    CatalogFile& editor() {
         if (editor_ == nullptr) {
-            editor_ = std::make_unique<CatalogEditor>(path_, target_, this_process(), kEpoch);
+            editor_ = std::make_unique<CatalogFile>(path_, target_, this_process(), kEpoch);
         }
         return *editor_;
     }
 
     // Polls as the event loop does, until there is something to tell.
-    CatalogEditor::Report outcome(Seconds now = kNow) {
+    EditReport outcome(Seconds now = kNow) {
         for (int i = 0; i < 30'000; i++) {
             auto report = editor().poll(now);
             if (report.outcome != Outcome::none) {
@@ -104,7 +104,7 @@ protected:
     shm_test::Memory state_memory_;
     std::string path_;
     Target target_;
-    std::unique_ptr<CatalogEditor> editor_;
+    std::unique_ptr<CatalogFile> editor_;
     uint32_t pin_ = kNone;
     long saves_ = 0;
 };
@@ -223,7 +223,7 @@ TEST_F(PublishTest, AFileThatIsGone) {
     ASSERT_EQ(outcome().outcome, Outcome::published);
     std::filesystem::remove(path_);
     const auto report = outcome();
-    EXPECT_EQ(report.outcome, Outcome::refused);
+    EXPECT_EQ(report.outcome, Outcome::unread);
     EXPECT_NE(report.text.find(path_), std::string::npos);
     EXPECT_NE(report.text.find("No such file"), std::string::npos);
     EXPECT_EQ(zone_error(), report.text);

@@ -49,7 +49,7 @@ complete answer; a text that it returns makes the request a failed one.
 =head1 FUNCTIONS
 
     ads_nginx(%o)              an AdsTest::Nginx with every location; its options and
-                               catalog, zone, state, spool (further arguments)
+                               catalog, zone, state, spool (further arguments), source (of ads_catalog)
     catalog(%o)                the text of a catalog: groups (ids), version (a mark in each text)
     template($ngx)             a token of ours to mint others from
     pixels($t), serves(), mixed($t, every), each_of(@paths)
@@ -134,13 +134,14 @@ sub ads_nginx {
     my $spool = delete $o{spool} // '';
     my $text  = delete $o{catalog} // catalog();
     my $http  = delete $o{http} // '';
+    my $source = delete $o{source} // 'file %%PREFIX%%/catalog.json';
     my $ngx   = AdsTest::Nginx->new(
         workers => 2,
         %o,
         http => <<"EOC",
     ads_zone    ads $zone;
     ads_state   %%PREFIX%%/state $state;
-    ads_catalog file %%PREFIX%%/catalog.json;
+    ads_catalog $source;
     ads_spool   %%PREFIX%%/spool $spool;
     ads_secret  %%PREFIX%%/secret;
     ads_base    /spot/;

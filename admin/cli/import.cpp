@@ -1,0 +1,342 @@
+// nginx-ads import: a catalog document into PostgreSQL, with what it changes.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <array>
+#include <optional>
+
+#include "catalog_file.hpp"
+#include "commands.hpp"
+#include "database.hpp"
+#include "diff.hpp"
+#include "files.hpp"
+#include "json.hpp"
+#include "json_text.hpp"
+#include "progress.hpp"
+#include "table.hpp"
+
+namespace ads::cli {
+
+namespace {
+
+struct Options {
+    std::string file;
+    std::string database;
+    bool dry_run = false;
+    bool replace = false;
+    bool json = false;
+};
+
+// What of the database differs after the import.
+struct Result {
+    std::vector<Change> changes;
+    std::array<uint64_t, 3> counts{};  // by ChangeKind
+};
+
+constexpr auto kKinds = std::to_array<std::string_view>({"added", "changed", "archived"});
+
+// ---- the document ----
+
+// An object of the document on its way.
+struct Item {
+    std::string path;
+    std::string_view text;
+};
+
+std::vector<Item> items_of(std::string_view document, const std::string& key) {
+    std::vector<Item> items;
+    for (const auto& [name, text] : parts_of(member_of(document, key))) {
+        items.push_back({fmt::format("$.{}[{}]", key, items.size()), text});
+    }
+    return items;
+}
+
+std::string ids_of(const std::vector<Item>& items) {
+    std::vector<std::string_view> ids;
+    for (const auto& item : items) {
+        ids.push_back(member_of(item.text, "id"));
+    }
+    return fmt::format("{{{}}}", fmt::join(ids, ","));
+}
+
+// ---- into the database ----
+
+// PostgreSQL has something against an object: a constraint, a value.
+bool is_refusal(const SqlError& error) {
+    return error.state().starts_with("22") || error.state().starts_with("23") || error.is("P0001");
+}
+
+class Import {
+public:
+    Import(const Options& options, std::string_view document)
+        : options_(options), document_(document), database_(options.database, "nginx-ads import") {}
+
+    // Nothing if the document was refused, with the errors told.
+    std::optional<Result> run() {
+        try {
+            Transaction transaction(database_);
+            lock();
+            const std::string before = current();
+            const auto after = put();
+            if (!after || !good(before, *after)) {
+                return std::nullopt;
+            }
+            options_.dry_run ? transaction.roll_back() : commit(transaction);
+            return result(before, *after);
+        } catch (const SqlError& e) {
+            throw explained(e);
+        }
+    }
+
+private:
+    // Others may read meanwhile, but not edit: what is printed is what this
+    // import changed.
+    void lock() {
+        database_.run("SET LOCAL lock_timeout = '30s'");
+        database_.run("SET LOCAL statement_timeout = 0");
+        database_.run(
+            "LOCK TABLE ads.placements, ads.campaigns, ads.ad_groups, ads.creatives, "
+            "ads.experiments IN SHARE ROW EXCLUSIVE MODE");
+    }
+
+    static void commit(Transaction& transaction) {
+        try {
+            transaction.commit();
+        } catch (const SqlError& e) {
+            if (!e.lost()) {
+                throw;
+            }
+            throw Failure(Exit::failed,
+                          fmt::format("the connection was lost when all was done, so it may be "
+                                      "in the database or not: run it again, that does no harm. "
+                                      "PostgreSQL says: {}",
+                                      e.what()));
+        }
+    }
+
+    std::string current() { return database_.value("SELECT ads.catalog()"); }
+
+    // The catalog with the document in it; nothing if that was refused.
+    std::optional<std::string> put() {
+        const auto placements = items_of(document_, "placements");
+        const auto campaigns = items_of(document_, "campaigns");
+        const auto experiments = items_of(document_, "experiments");
+        Progress progress("importing", document_.size(), !options_.json);
+        progress_ = &progress;
+        if (!each("ads.put_placement", placements) || !each("ads.put_campaign", campaigns)) {
+            return std::nullopt;
+        }
+        if (options_.replace) {
+            end_others(campaigns, experiments);
+        }
+        if (!each("ads.put_experiment", experiments)) {
+            return std::nullopt;
+        }
+        progress.now("checking");
+        if (!accepted("$", [&] { database_.run("SET CONSTRAINTS ALL IMMEDIATE"); })) {
+            return std::nullopt;
+        }
+        return current();
+    }
+
+    bool each(const std::string& function, const std::vector<Item>& items) {
+        const std::string sql = fmt::format("SELECT {}($1::jsonb)", function);
+        for (const auto& item : items) {
+            if (!accepted(item.path, [&] { database_.run(sql, {item.text}); })) {
+                return false;
+            }
+            done_ += item.text.size();
+            progress_->at(done_);
+        }
+        return true;
+    }
+
+    void end_others(const std::vector<Item>& campaigns, const std::vector<Item>& experiments) {
+        database_.run(
+            "UPDATE ads.experiments SET status = 'completed' "
+            "WHERE status = 'running' AND id <> ALL ($1::bigint[])",
+            {ids_of(experiments)});
+        database_.run(
+            "UPDATE ads.campaigns SET status = 'archived' "
+            "WHERE status <> 'archived' AND id <> ALL ($1::bigint[])",
+            {ids_of(campaigns)});
+    }
+
+    // Tells a refusal with the path of the object.
+    template <class F>
+    bool accepted(const std::string& path, F f) {
+        try {
+            f();
+            return true;
+        } catch (const SqlError& e) {
+            if (!is_refusal(e)) {
+                throw;
+            }
+            progress_->clear();
+            show_errors(options_.file, {{path, e.what()}}, 0);
+            return false;
+        }
+    }
+
+    // The document is good, but is what came of it and of the rest? A node
+    // would refuse a catalog that is not.
+    bool good(const std::string& before, const std::string& after) {
+        const auto parsed = catalog::parse(after);
+        if (parsed.errors.empty()) {
+            return true;
+        }
+        if (!catalog::parse(before, 1).errors.empty()) {
+            warn("the catalog in the database was wrong before, and still is: nodes refuse it.");
+            show_errors("ads.catalog()", parsed.errors, parsed.more_errors);
+            return true;
+        }
+        complain("together with what is in the database the catalog would be wrong:");
+        show_errors("ads.catalog()", parsed.errors, parsed.more_errors);
+        return false;
+    }
+
+    static Result result(const std::string& before, const std::string& after) {
+        Result result{difference(before, after), {}};
+        for (const auto& change : result.changes) {
+            auto& count = result.counts[static_cast<size_t>(change.kind)];
+            count += 1 + change.ad_groups + change.creatives;
+        }
+        return result;
+    }
+
+    const Options& options_;
+    const std::string_view document_;
+    Database database_;
+    Progress* progress_ = nullptr;
+    uint64_t done_ = 0;  // bytes of the document
+};
+
+// ---- for people ----
+
+std::string shown_value(const std::string& json) {
+    return json.empty() ? "none" : printable(json);
+}
+
+void show(const Change& change) {
+    constexpr auto kMarks = std::to_array<std::string_view>({"+", "~", "-"});
+    constexpr auto kColours = std::to_array<Colour>({Colour::green, Colour::yellow, Colour::red});
+    const auto kind = static_cast<size_t>(change.kind);
+    const std::string name =
+        change.name.empty() ? "" : fmt::format(" \"{}\"", printable(change.name));
+    const std::string with =
+        change.ad_groups + change.creatives == 0
+            ? ""
+            : fmt::format(" with {}, {}", counted(change.ad_groups, "ad group"),
+                          counted(change.creatives, "creative"));
+    out().put(fmt::format("{} {} {}{}{}\n", painted(STDOUT_FILENO, kColours[kind], kMarks[kind]),
+                          change.what, printable(change.id), name, with));
+    const size_t width = terminal_width();
+    for (const auto& field : change.fields) {
+        const std::string line = fmt::format("    {}: {} -> {}", printable(field.field),
+                                             shown_value(field.before), shown_value(field.after));
+        out().put((isatty(STDOUT_FILENO) == 1 ? fitted(line, width) : line) + '\n');
+    }
+}
+
+void show(const Options& options, const Result& result) {
+    for (const auto& change : result.changes) {
+        show(change);
+    }
+    if (result.changes.empty()) {
+        out().put("no changes\n");
+        return;
+    }
+    const auto count = [&](ChangeKind kind) {
+        return grouped(result.counts[static_cast<size_t>(kind)]);
+    };
+    out().put(fmt::format("{} added, {} changed, {} archived{}\n", count(ChangeKind::added),
+                          count(ChangeKind::changed), count(ChangeKind::archived),
+                          options.dry_run ? "; nothing was written: this was a dry run" : ""));
+}
+
+// ---- for programs ----
+
+json_t* value_json(const std::string& text) {
+    json_t* value =
+        text.empty() ? nullptr : json_loadb(text.data(), text.size(), JSON_DECODE_ANY, nullptr);
+    return value == nullptr ? json_null() : value;
+}
+
+json_t* change_json(const Change& change) {
+    json_t* item = json_object();
+    json_object_set_new(item, "change", text_json(kKinds[static_cast<size_t>(change.kind)]));
+    json_object_set_new(item, "object", text_json(change.what));
+    json_object_set_new(item, "id",
+                        change.what == "placement" ? text_json(change.id) : value_json(change.id));
+    json_object_set_new(item, "name", text_json(change.name));
+    if (change.ad_groups + change.creatives > 0) {
+        json_object_set_new(item, "ad_groups", number_json(change.ad_groups));
+        json_object_set_new(item, "creatives", number_json(change.creatives));
+    }
+    json_t* fields = json_array();
+    for (const auto& field : change.fields) {
+        json_t* one = json_object();
+        json_object_set_new(one, "field", text_json(field.field));
+        json_object_set_new(one, "before", value_json(field.before));
+        json_object_set_new(one, "after", value_json(field.after));
+        json_array_append_new(fields, one);
+    }
+    json_object_set_new(item, "fields", fields);
+    return item;
+}
+
+void show_json(const Options& options, const Result& result) {
+    const Json root(json_object());
+    json_object_set_new(root.get(), "file", text_json(options.file));
+    json_object_set_new(root.get(), "dry_run", json_boolean(options.dry_run));
+    for (size_t i = 0; i < kKinds.size(); i++) {
+        json_object_set_new(root.get(), kKinds[i].data(), number_json(result.counts[i]));
+    }
+    json_t* list = json_array();
+    for (const auto& change : result.changes) {
+        json_array_append_new(list, change_json(change));
+    }
+    json_object_set_new(root.get(), "changes", list);
+    print_json(root);
+}
+
+Exit import(const Options& options) {
+    const std::string document = read_input(options.file);
+    if (const auto parsed = catalog::parse(document); !parsed.errors.empty()) {
+        show_errors(options.file, parsed.errors, parsed.more_errors);
+        return Exit::bad_input;
+    }
+    const auto result = Import(options, document).run();
+    if (!result) {
+        return Exit::bad_input;
+    }
+    options.json ? show_json(options, *result) : show(options, *result);
+    return Exit::ok;
+}
+
+}  // namespace
+
+void add_import(CLI::App& app, Command& chosen) {
+    auto options = std::make_shared<Options>();
+    auto* sub = app.add_subcommand("import", "Put a catalog into PostgreSQL, and say what changes");
+    sub->add_option("FILE", options->file, "The catalog; - is standard input")
+        ->required()
+        ->option_text(" ");
+    sub->add_option("--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
+    sub->add_flag("--replace", options->replace,
+                  "Archive campaigns that are not in FILE, complete experiments that are not");
+    sub->add_flag("--dry-run", options->dry_run, "Only say what would change");
+    sub->add_flag("--json", options->json, "Print an object");
+    sub->footer(
+        "The document is checked as \"nginx-ads validate\" does, then goes in as a whole or not "
+        "at\n"
+        "all. Within a campaign that is in FILE, ad groups and creatives that are not are "
+        "archived.\n"
+        "\n"
+        "Example:\n"
+        "  nginx-ads import --dry-run /etc/nginx-ads/catalog.json");
+    sub->callback([options, &chosen] { chosen = [options] { return import(*options); }; });
+}
+
+}  // namespace ads::cli

@@ -1,0 +1,36 @@
+// A bar on standard error for those who wait. Only on a terminal.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace ads::cli {
+
+class Progress {
+public:
+    // Not `wanted`: never shown.
+    Progress(std::string label, uint64_t total, bool wanted);
+    ~Progress() { clear(); }
+    Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
+
+    void at(uint64_t done);
+    // Something else, of which nobody knows how long it takes.
+    void now(const char* what);
+    // Takes the bar away.
+    void clear();
+
+private:
+    using Clock = std::chrono::steady_clock;
+
+    void draw(uint64_t done, Clock::time_point now);
+
+    const std::string label_;
+    const uint64_t total_;
+    const bool shown_;
+    const Clock::time_point begin_ = Clock::now();
+    Clock::time_point next_ = begin_;
+    bool drawn_ = false;
+};
+
+}  // namespace ads::cli

@@ -1,0 +1,17 @@
+// Events as the arrays that ads.ingest() takes, in PostgreSQL's binary form.
+#pragma once
+
+#include <span>
+
+#include "core/event.hpp"
+#include "io/pg.hpp"
+
+namespace ads {
+
+inline constexpr char kIngest[] =
+    "SELECT * FROM ads.ingest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, "
+    "$16, $17, $18, $19)";
+
+PgParams ingest_params(std::span<const Event> events);
+
+}  // namespace ads

@@ -1,0 +1,201 @@
+// Requests at a fixed rate over kept connections, and how long they took:
+//
+//   load PORT RATE SECONDS CONNECTIONS PATH_FILE [HEADER …]
+//
+// The paths of the file are asked for in turn, once over if there are enough.
+// A request's time runs from the moment it was due, not from when it could be
+// sent: a server that stalls is charged for all that waited. RATE 0: as fast as
+// answers come, to find out what "half load" is. Prints one line of JSON.
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Nanos = int64_t;
+
+Nanos now() {
+    timespec t{};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<Nanos>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
+[[noreturn]] void fail(const std::string& why) {
+    std::fprintf(stderr, "load: %s\n", why.c_str());
+    std::exit(1);
+}
+
+struct Connection {
+    int fd = -1;
+    Nanos due = 0;  // of the request that is under way
+    std::string in;
+    size_t wanted = 0;  // bytes of the whole answer, 0: the head is not there yet
+};
+
+class Load {
+public:
+    Load(uint16_t port, size_t connections, std::vector<std::string> requests)
+        : port_(port), requests_(std::move(requests)), connections_(connections) {
+        epoll_ = epoll_create1(EPOLL_CLOEXEC);
+        for (auto& connection : connections_) {
+            open(connection);
+            idle_.push_back(&connection);
+        }
+    }
+
+    void run(double rate, double seconds) {
+        const Nanos begin = now();
+        const Nanos end = begin + static_cast<Nanos>(seconds * 1e9);
+        const double step = rate > 0 ? 1e9 / rate : 0;
+        uint64_t due = 0;
+        for (;;) {
+            const Nanos t = now();
+            if (t >= end && idle_.size() == connections_.size()) {
+                break;
+            }
+            if (t > end + 10'000'000'000) {
+                fail("requests are not answered");
+            }
+            while (t < end && (rate > 0 ? begin + static_cast<Nanos>(step * double(due)) <= t
+                                        : !idle_.empty())) {
+                waiting_.push_back(rate > 0 ? begin + static_cast<Nanos>(step * double(due)) : t);
+                due++;
+                if (rate == 0) {
+                    dispatch();
+                }
+            }
+            dispatch();
+            epoll_event events[256];
+            const int n = epoll_wait(epoll_, events, 256, rate > 0 && t < end ? 0 : 10);
+            for (int i = 0; i < n; i++) {
+                read(*static_cast<Connection*>(events[i].data.ptr));
+            }
+        }
+        seconds_ = double(now() - begin) / 1e9;
+    }
+
+    void print() {
+        std::sort(times_.begin(), times_.end());
+        const auto at = [&](double share) {
+            return times_.empty()
+                       ? 0.0
+                       : double(times_[std::min(times_.size() - 1,
+                                                size_t(share * double(times_.size())))]) /
+                             1000;
+        };
+        std::printf(
+            "{\"requests\":%zu,\"errors\":%zu,\"per_second\":%.0f,\"p50_us\":%.1f,"
+            "\"p99_us\":%.1f,\"p999_us\":%.1f,\"max_us\":%.1f}\n",
+            times_.size(), errors_, double(times_.size()) / seconds_, at(0.5), at(0.99), at(0.999),
+            at(1));
+    }
+
+private:
+    void open(Connection& c) {
+        c.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        sockaddr_in to{};
+        to.sin_family = AF_INET;
+        to.sin_port = htons(port_);
+        to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        if (connect(c.fd, reinterpret_cast<sockaddr*>(&to), sizeof to) != 0) {
+            fail("cannot connect");
+        }
+        const int on = 1;
+        setsockopt(c.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        fcntl(c.fd, F_SETFL, O_NONBLOCK);
+        epoll_event event{};
+        event.events = EPOLLIN;
+        event.data.ptr = &c;
+        epoll_ctl(epoll_, EPOLL_CTL_ADD, c.fd, &event);
+    }
+
+    void dispatch() {
+        while (!waiting_.empty() && !idle_.empty()) {
+            Connection& c = *idle_.front();
+            idle_.pop_front();
+            c.due = waiting_.front();
+            waiting_.pop_front();
+            c.in.clear();
+            c.wanted = 0;
+            const std::string& request = requests_[next_++ % requests_.size()];
+            if (write(c.fd, request.data(), request.size()) != ssize_t(request.size())) {
+                fail("a request could not be sent");
+            }
+        }
+    }
+
+    void read(Connection& c) {
+        char buffer[16384];
+        const ssize_t n = ::read(c.fd, buffer, sizeof buffer);
+        if (n <= 0) {
+            fail("the server closed a connection");
+        }
+        c.in.append(buffer, size_t(n));
+        if (c.wanted == 0) {
+            const size_t head = c.in.find("\r\n\r\n");
+            if (head == std::string::npos) {
+                return;
+            }
+            size_t length = 0;
+            const size_t at = c.in.find("Content-Length: ");
+            if (at != std::string::npos && at < head) {
+                std::from_chars(c.in.data() + at + 16, c.in.data() + head, length);
+            }
+            c.wanted = head + 4 + length;
+        }
+        if (c.in.size() >= c.wanted) {
+            times_.push_back(now() - c.due);
+            errors_ += c.in.compare(9, 3, "200") == 0 ? 0 : 1;
+            idle_.push_back(&c);
+        }
+    }
+
+    uint16_t port_;
+    std::vector<std::string> requests_;
+    std::vector<Connection> connections_;
+    std::deque<Connection*> idle_;
+    std::deque<Nanos> waiting_;  // due, but no connection was free
+    std::vector<Nanos> times_;
+    size_t errors_ = 0;
+    size_t next_ = 0;
+    double seconds_ = 0;
+    int epoll_ = -1;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc < 6) {
+        fail("usage: load PORT RATE SECONDS CONNECTIONS PATH_FILE [HEADER …]");
+    }
+    std::string headers;
+    for (int i = 6; i < argc; i++) {
+        headers += std::string(argv[i]) + "\r\n";
+    }
+    std::vector<std::string> requests;
+    std::ifstream paths(argv[5]);
+    for (std::string path; std::getline(paths, path);) {
+        requests.push_back("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n");
+    }
+    if (requests.empty()) {
+        fail(std::string(argv[5]) + " has no paths");
+    }
+    Load load(static_cast<uint16_t>(std::atoi(argv[1])), static_cast<size_t>(std::atoi(argv[4])),
+              std::move(requests));
+    load.run(std::atof(argv[2]), std::atof(argv[3]));
+    load.print();
+}
