@@ -43,6 +43,8 @@ bool is_word(char c) noexcept {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+constexpr InputError kBadEncoding{"bad_encoding", "parameters are in UTF-8"};
+
 InputError read_placements(std::string_view list, ServeQuery& serve) noexcept {
     while (!list.empty()) {
         const size_t end = std::min(list.find(','), list.size());
@@ -103,6 +105,16 @@ bool valid_callback(std::string_view name) noexcept {
 }
 
 bool is_plain(std::string_view raw) noexcept {
+    constexpr uint64_t kOnes = 0x0101'0101'0101'0101;
+    // A bit is set in each byte of the result that is zero in x (and perhaps above it).
+    const auto zeros = [](uint64_t x) { return (x - kOnes) & ~x & (kOnes << 7); };
+    while (raw.size() >= 8) {
+        const auto word = load<uint64_t>(reinterpret_cast<const uint8_t*>(raw.data()));
+        if ((zeros(word ^ kOnes * '%') | zeros(word ^ kOnes * '+')) != 0) {
+            return false;
+        }
+        raw.remove_prefix(8);
+    }
     return std::none_of(raw.begin(), raw.end(), [](char c) { return c == '%' || c == '+'; });
 }
 
@@ -115,6 +127,10 @@ bool decode_component(std::string_view raw, std::span<char> buffer,
 InputError read_query(std::string_view raw, std::span<char> buffer, Query& query) noexcept {
     char* to = buffer.data();
     query.params.clear();
+    const bool plain = buffer.empty();
+    if (plain && !valid_utf8(raw)) {
+        return kBadEncoding;
+    }
     while (!raw.empty()) {
         const size_t end = std::min(raw.find('&'), raw.size());
         const std::string_view pair = raw.substr(0, end);
@@ -126,13 +142,15 @@ InputError read_query(std::string_view raw, std::span<char> buffer, Query& query
             return {"too_many_parameters", "a request has at most 256 parameters"};
         }
         const size_t equals = std::min(pair.find('='), pair.size());
-        Param param;
-        if (!decode(pair.substr(0, equals), true, to, param.name) ||
-            !decode(pair.substr(std::min(equals + 1, pair.size())), true, to, param.value)) {
-            return {"bad_escape", "a percent sign is followed by two hex digits"};
-        }
-        if (!valid_utf8(param.name) || !valid_utf8(param.value)) {
-            return {"bad_encoding", "parameters are in UTF-8"};
+        Param param{pair.substr(0, equals), pair.substr(std::min(equals + 1, pair.size()))};
+        if (!plain) {
+            if (!decode(param.name, true, to, param.name) ||
+                !decode(param.value, true, to, param.value)) {
+                return {"bad_escape", "a percent sign is followed by two hex digits"};
+            }
+            if (!valid_utf8(param.name) || !valid_utf8(param.value)) {
+                return kBadEncoding;
+            }
         }
         query.params.push_back(param);
     }

@@ -1,6 +1,9 @@
 #include "core/token.hpp"
 
 #include <openssl/crypto.h>
+#if defined(__x86_64__)
+#include <tmmintrin.h>
+#endif
 
 #include <array>
 #include <cstring>
@@ -11,15 +14,6 @@ namespace {
 
 constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-// Two characters for each 12 bits: half the look-ups of the usual table.
-constexpr auto kPairs = [] {
-    std::array<std::array<char, 2>, 4096> table{};
-    for (size_t i = 0; i < table.size(); i++) {
-        table[i] = {kAlphabet[i >> 6], kAlphabet[i & 63]};
-    }
-    return table;
-}();
-
 constexpr auto kValues = [] {
     std::array<int8_t, 256> table{};
     table.fill(-1);
@@ -29,13 +23,56 @@ constexpr auto kValues = [] {
     return table;
 }();
 
-void encode(const uint8_t* from, char* to) noexcept {
+void encode_plain(const uint8_t* from, char* to) noexcept {
     for (size_t i = 0; i < kTokenBytes; i += 3, to += 4) {
         const uint32_t bits = static_cast<uint32_t>(from[i]) << 16 |
                               static_cast<uint32_t>(from[i + 1]) << 8 | from[i + 2];
-        std::memcpy(to, kPairs[bits >> 12].data(), 2);
-        std::memcpy(to + 2, kPairs[bits & 4095].data(), 2);
+        to[0] = kAlphabet[bits >> 18];
+        to[1] = kAlphabet[bits >> 12 & 63];
+        to[2] = kAlphabet[bits >> 6 & 63];
+        to[3] = kAlphabet[bits & 63];
     }
+}
+
+#if defined(__x86_64__)
+// Twelve bytes at a time. Three tokens in every answer make this worth it.
+__attribute__((target("ssse3"))) void encode_ssse3(const uint8_t* from, char* to) noexcept {
+    // Each group of three bytes to a lane of four, which the products then
+    // shift apart into six bits each.
+    const __m128i spread = _mm_setr_epi8(1, 0, 2, 1, 4, 3, 5, 4, 7, 6, 8, 7, 10, 9, 11, 10);
+    // What leads from a value to its letter, for 26-51, each digit, 62, 63 and 0-25.
+    const auto digit = static_cast<char>('0' - 52);
+    const __m128i letters = _mm_setr_epi8('a' - 26, digit, digit, digit, digit, digit, digit, digit,
+                                          digit, digit, digit, '-' - 62, '_' - 63, 'A', 0, 0);
+    for (size_t i = 0; i < kTokenBytes; i += 12, to += 16) {
+        const __m128i bytes =
+            _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)), spread);
+        const __m128i high = _mm_mulhi_epu16(_mm_and_si128(bytes, _mm_set1_epi32(0x0fc0'fc00)),
+                                             _mm_set1_epi32(0x0400'0040));
+        const __m128i low = _mm_mullo_epi16(_mm_and_si128(bytes, _mm_set1_epi32(0x003f'03f0)),
+                                            _mm_set1_epi32(0x0100'0010));
+        const __m128i values = _mm_or_si128(high, low);
+        const __m128i capital = _mm_cmpgt_epi8(_mm_set1_epi8(26), values);
+        const __m128i range = _mm_or_si128(_mm_subs_epu8(values, _mm_set1_epi8(51)),
+                                           _mm_and_si128(capital, _mm_set1_epi8(13)));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
+                         _mm_add_epi8(values, _mm_shuffle_epi8(letters, range)));
+    }
+}
+#endif
+
+// `from` has kPadding bytes more, which do not matter.
+constexpr size_t kPadding = 4;
+
+void encode(const uint8_t* from, char* to) noexcept {
+#if defined(__x86_64__)
+    static const bool ssse3 = __builtin_cpu_supports("ssse3") != 0;
+    if (ssse3) {
+        encode_ssse3(from, to);
+        return;
+    }
+#endif
+    encode_plain(from, to);
 }
 
 bool decode(const char* from, uint8_t* to) noexcept {
@@ -110,7 +147,7 @@ Token read_body(const uint8_t* from) noexcept {
 }  // namespace
 
 void mint(const Token& token, const Key& key, char* out) noexcept {
-    uint8_t bytes[kTokenBytes];
+    uint8_t bytes[kTokenBytes + kPadding] = {};
     write_body(token, key.id(), bytes);
     key.mac(signed_part(bytes), bytes + kTokenBody);
     encode(bytes, out);

@@ -36,6 +36,39 @@ struct Asked {
 
 using Params = std::vector<std::pair<std::string, std::string>>;
 
+TEST(Query, WithoutABufferTheSame) {
+    for (const std::string raw :
+         {"", "a", "a=1&b=2&&c", "placement=x&kv.s=y&url=https://e.com/a", "=1&b=", "k=\xc3\xa4",
+          "k=\xff", "12345678=12345678", "a=\xc3&b=\xa4"}) {
+        ASSERT_TRUE(is_plain(raw)) << raw;
+        std::vector<char> buffer(raw.size() + 1);
+        Query decoded;
+        Query plain;
+        const InputError a = read_query(raw, buffer, decoded);
+        const InputError b = read_query(raw, {}, plain);
+        ASSERT_EQ(a.code == nullptr, b.code == nullptr) << raw;
+        ASSERT_EQ(decoded.params.size(), a ? decoded.params.size() : plain.params.size()) << raw;
+        for (size_t i = 0; !a && i < plain.params.size(); i++) {
+            EXPECT_EQ(plain.params[i].name, decoded.params[i].name);
+            EXPECT_EQ(plain.params[i].value, decoded.params[i].value);
+        }
+    }
+}
+
+TEST(Query, IsPlainSeesEveryPosition) {
+    for (size_t size = 0; size < 40; size++) {
+        EXPECT_TRUE(is_plain(std::string(size, 'a'))) << size;
+        EXPECT_TRUE(is_plain(std::string(size, '\xa5'))) << size;  // '%' and the high bit
+        for (size_t at = 0; at < size; at++) {
+            for (const char c : {'%', '+'}) {
+                std::string text(size, '$');  // their neighbours
+                text[at] = c;
+                EXPECT_FALSE(is_plain(text)) << size << " " << at;
+            }
+        }
+    }
+}
+
 TEST(Query, Splits) {
     EXPECT_EQ(Asked("").params(), Params{});
     EXPECT_EQ(Asked("&&&").params(), Params{});
