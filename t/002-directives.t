@@ -22,7 +22,7 @@ directive_blocks(
     ads_secret  => '$TEST_NGINX_SECRET',
 );
 
-plan tests => 105;
+plan tests => 127;
 no_shuffle();
 run_tests();
 
@@ -249,7 +249,7 @@ ads: ads_spool wants the path of a folder, not an empty string in
 ads_catalog url https://example.com/catalog.json;
 --- must_die
 --- error_log
-ads: ads_catalog: unknown source "url"; write "ads_catalog file PATH" in
+ads: ads_catalog: unknown source "url"; write "ads_catalog file PATH" or "ads_catalog postgres" in
 
 
 
@@ -258,7 +258,7 @@ ads: ads_catalog: unknown source "url"; write "ads_catalog file PATH" in
 ads_catalog conf/catalog.json;
 --- must_die
 --- error_log
-invalid number of arguments in "ads_catalog" directive
+ads: ads_catalog: unknown source "conf/catalog.json"; write "ads_catalog file PATH" or "ads_catalog postgres" in
 
 
 
@@ -502,3 +502,106 @@ ads: ads_zone needs ads_catalog in the http block in
 --- must_die
 --- error_log
 "ads_zone" directive is not allowed here
+
+
+
+=== TEST 49: ads_catalog: two paths
+--- ads
+ads_catalog file a.json b.json;
+--- must_die
+--- error_log
+ads: ads_catalog: write "ads_catalog file PATH", one path in
+
+
+
+=== TEST 50: ads_catalog postgres needs ads_postgres
+--- ads
+ads_catalog postgres;
+--- must_die
+--- error_log
+ads: "ads_catalog postgres" needs ads_postgres in the http block in
+
+
+
+=== TEST 51: ads_catalog postgres: an unknown parameter
+--- ads
+ads_catalog postgres every=3s;
++ads_postgres "dbname=ads";
+--- must_die
+--- error_log
+ads: ads_catalog postgres has no parameter "every=3s"; it knows "poll=TIME" and "listen=CONNINFO" in
+
+
+
+=== TEST 52: ads_catalog postgres: no time
+--- ads
+ads_catalog postgres poll=soon;
++ads_postgres "dbname=ads";
+--- must_die
+--- error_log
+ads: ads_catalog: "poll=soon" is no time; write it like poll=30s in
+
+
+
+=== TEST 53: ads_catalog postgres: listen is a connection string
+--- ads
+ads_catalog postgres listen=somewhere;
++ads_postgres "dbname=ads";
+--- must_die
+--- error_log
+ads: ads_catalog: "somewhere" is no connection string: missing "=" after "somewhere" in connection info string
+
+
+
+=== TEST 54: ads_postgres: no connection string
+--- ads
++ads_postgres "hots=127.0.0.1";
+--- must_die
+--- error_log
+ads: ads_postgres: "hots=127.0.0.1" is no connection string: invalid connection option "hots"
+
+
+
+=== TEST 55: ads_postgres: an empty one
+--- ads
++ads_postgres "";
+--- must_die
+--- error_log
+ads: ads_postgres: "" is no connection string: empty
+
+
+
+=== TEST 56: ads_postgres: twice
+--- ads
++ads_postgres "dbname=ads";
++ads_postgres "dbname=more";
+--- must_die
+--- error_log
+"ads_postgres" directive is duplicate in
+
+
+
+=== TEST 57: ads_postgres: an unknown parameter
+--- ads
++ads_postgres "dbname=ads" size=3;
+--- must_die
+--- error_log
+ads: ads_postgres has no parameter "size=3"; it knows "batch=NUMBER", "interval=TIME" and "timeout=TIME" in
+
+
+
+=== TEST 58: ads_postgres: a batch of none
+--- ads
++ads_postgres "dbname=ads" batch=0;
+--- must_die
+--- error_log
+ads: ads_postgres: "batch=0" is no batch; write batch=1 to batch=10000 in
+
+
+
+=== TEST 59: ads_postgres: no time
+--- ads
++ads_postgres "dbname=ads" interval=often;
+--- must_die
+--- error_log
+ads: ads_postgres: "interval=often" is no time; write it like 200ms or 30s in
