@@ -18,7 +18,7 @@ CXXFLAGS    += $(flags_$(VARIANT)) $(LIBPQ)
 LIBS        := -lpq -ljansson -lpcre2-8 -lcrypto -ldeflate -ldate-tz -lpthread
 OBJ         := $(BUILD)/$(VARIANT)
 
-core_sources  := $(wildcard src/core/*.cpp src/core/catalog/*.cpp)
+core_sources  := $(wildcard src/core/*.cpp src/core/catalog/*.cpp src/core/pacing/*.cpp)
 lib_sources   := $(core_sources) $(wildcard src/shm/*.cpp src/io/*.cpp)
 lib_objects   := $(lib_sources:%.cpp=$(OBJ)/%.o)
 cli_sources   := $(wildcard admin/cli/*.cpp)

@@ -22,7 +22,7 @@ CREATE TABLE ads.ad_events (
     session_id    text COLLATE "C" NOT NULL,         -- 'anonymous' without consent
     user_id       text COLLATE "C",
     country       text COLLATE "C",
-    metadata      jsonb NOT NULL CHECK (jsonb_typeof(metadata) = 'object')
+    metadata      jsonb NOT NULL
 ) PARTITION BY RANGE ("timestamp");
 
 -- An id stands here once, whichever month its event came in: a claim is the last
@@ -48,7 +48,6 @@ CREATE TABLE ads.event_hours (
     price_micro bigint NOT NULL,
     PRIMARY KEY (campaign_id, hour, ad_group_id, creative_id, type, placement, country, device, invalid)
 );
-CREATE INDEX event_hours_hour ON ads.event_hours USING brin (hour);
 
 -- The books of a local day, valid events only. Pixels belong to the day of their
 -- serve, clicks and conversions to the day they arrive.

@@ -62,16 +62,29 @@ BEGIN
         AND array_position(in_user, NULL) IS NULL AND array_position(in_metadata, NULL) IS NULL, false) THEN
         RAISE EXCEPTION 'an event has a null or a value out of range' USING ERRCODE = 'invalid_parameter_value';
     END IF;
+    -- Most have none.
+    IF '{}' <> ANY (in_metadata) THEN
+        PERFORM FROM unnest(in_metadata) AS e (metadata) WHERE jsonb_typeof(e.metadata::jsonb) <> 'object' LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION 'the metadata of an event is not an object' USING ERRCODE = 'invalid_parameter_value';
+        END IF;
+    END IF;
 
-    -- Who claims an id first has it. A second caller waits here for the first one
-    -- to commit or to fail.
-    WITH claimed AS (
-        INSERT INTO ads.event_claims (id)
-        SELECT e.id FROM unnest(in_id) AS e (id) ORDER BY e.id
-        ON CONFLICT DO NOTHING
-        RETURNING id)
-    SELECT array_agg(claimed.id) INTO fresh FROM claimed;
-    inserted := coalesce(cardinality(fresh), 0);
+    -- Who claims an id first has it. A second caller waits here for the first one to
+    -- commit or to fail. Duplicates are rare, the edges have sorted them out: without
+    -- ON CONFLICT, which looks twice, claims cost half as much.
+    BEGIN
+        INSERT INTO ads.event_claims (id) SELECT e.id FROM unnest(in_id) AS e (id) ORDER BY e.id;
+        inserted := total;
+    EXCEPTION WHEN unique_violation THEN
+        WITH claimed AS (
+            INSERT INTO ads.event_claims (id)
+            SELECT e.id FROM unnest(in_id) AS e (id) ORDER BY e.id
+            ON CONFLICT DO NOTHING
+            RETURNING id)
+        SELECT array_agg(claimed.id) INTO fresh FROM claimed;
+        inserted := coalesce(cardinality(fresh), 0);
+    END;
     duplicate := total - inserted;
     IF inserted = 0 THEN
         RETURN NEXT;
@@ -100,7 +113,7 @@ BEGIN
            ('{ignored,late,over_budget}'::ads.invalid_reason[])[e.invalid],
            e.placement, CASE WHEN e.consent THEN e.session ELSE 'anonymous' END,
            CASE WHEN e.consent THEN nullif(e."user", '') END, nullif(e.country, ''),
-           CASE WHEN e.consent THEN e.metadata::jsonb ELSE '{}' END
+           CASE WHEN e.consent AND e.metadata <> '{}' THEN e.metadata::jsonb ELSE '{}' END
     FROM (SELECT unnest(in_id) AS id, unnest(in_type) AS type, unnest(in_at) AS at, unnest(in_serve) AS serve,
                  unnest(in_campaign) AS campaign, unnest(in_ad_group) AS ad_group, unnest(in_creative) AS creative,
                  unnest(in_experiment) AS experiment, unnest(in_price) AS price, unnest(in_node) AS node,

@@ -5,6 +5,7 @@
 
 #include "catalog_documents.hpp"
 #include "core/catalog/formats.hpp"
+#include "core/catalog/compile.hpp"
 #include "core/catalog/model.hpp"
 
 namespace {
@@ -394,6 +395,18 @@ TEST(Catalog, MessagesQuoteWithCare) {
     ASSERT_EQ(parsed.errors.size(), 1u);
     const std::string& message = parsed.errors[0].message;
     EXPECT_TRUE(message.ends_with(R"(not "a\"\u000a)" + std::string(56, 'x') + "…\"")) << message;
+}
+
+TEST(Catalog, TheDearestPriceIsStillTheDearest) {
+    const auto compiled = ads::catalog::compile(
+        R"({"campaigns": [{"id": 7, "ad_groups": [
+            {"id": 1, "price": {"model": "flat", "amount_cents": 10000000000}},
+            {"id": 2, "price": {"model": "flat", "amount_cents": 1}}]}]})",
+        1'789'997'600);
+    ASSERT_TRUE(compiled.ok());
+    const Image image(compiled.bytes.data());
+    EXPECT_GT(image.groups()[image.find_group(1)].ecpm, image.groups()[image.find_group(2)].ecpm);
+    EXPECT_EQ(image.groups()[image.find_group(2)].ecpm, 1000 * kMicroPerCent);
 }
 
 TEST(Catalog, AHundredThousandAdGroups) {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <new>
 #include <numeric>
@@ -53,7 +54,8 @@ MicroCents unit_price(const Price& price) {
 // What a thousand impressions bring. Of clicks and actions it depends on how
 // many come: the price of one is what an estimate scales.
 MicroCents ecpm(const Price& price) {
-    return price.model == PriceModel::flat ? price.amount * 1000 : price.amount;
+    constexpr MicroCents kMost = std::numeric_limits<MicroCents>::max() / 1000;
+    return price.model == PriceModel::flat ? std::min(price.amount, kMost) * 1000 : price.amount;
 }
 
 class Compiler {
