@@ -549,7 +549,7 @@ ads_catalog postgres listen=somewhere;
 +ads_postgres "dbname=ads";
 --- must_die
 --- error_log
-ads: ads_catalog: "somewhere" is no connection string: missing "=" after "somewhere" in connection info string
+ads: ads_catalog: no connection string: missing "=" after "somewhere" in connection info string; write it like
 
 
 
@@ -558,7 +558,7 @@ ads: ads_catalog: "somewhere" is no connection string: missing "=" after "somewh
 +ads_postgres "hots=127.0.0.1";
 --- must_die
 --- error_log
-ads: ads_postgres: "hots=127.0.0.1" is no connection string: invalid connection option "hots"
+ads: ads_postgres: no connection string: invalid connection option "hots"; write it like
 
 
 
@@ -567,7 +567,7 @@ ads: ads_postgres: "hots=127.0.0.1" is no connection string: invalid connection 
 +ads_postgres "";
 --- must_die
 --- error_log
-ads: ads_postgres: "" is no connection string: empty
+ads: ads_postgres: no connection string: it is empty; write it like
 
 
 

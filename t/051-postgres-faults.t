@@ -15,6 +15,10 @@ my $rate   = long() ? 1000 : 300;    # requests a second
 my $batch  = 100;
 my $workers = 2;
 
+my $seed = $ENV{ADS_TEST_SEED} // time ^ $$;
+srand $seed;
+note "ADS_TEST_SEED=$seed";
+
 my $pg = AdsTest::Postgres->new(settings => { max_connections => 20, log_connections => 'on' });
 $pg->migrate;
 # Not a superuser: places are reserved for those.

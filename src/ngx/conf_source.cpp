@@ -28,14 +28,19 @@ ngx_int_t time_parameter(ngx_str_t argument, std::string_view name, ngx_msec_t& 
     return NGX_OK;
 }
 
-// What libpq would not understand later is refused now.
+// What libpq would not understand later is refused now. The string itself is
+// not shown, nor what libpq repeats of a URI: a password may be in it.
 char* check_postgres(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t& conninfo) {
     std::string error;
     if (conninfo.len == 0 || !check_conninfo(std::string(view(conninfo)), error)) {
+        const bool secret = view(conninfo).find('@') != std::string_view::npos;
         return complain(cf,
-                        "ads: %V: \"%V\" is no connection string: %s; write it like "
+                        "ads: %V: no connection string: %s; write it like "
                         "\"hostaddr=127.0.0.1 dbname=ads user=edge\"",
-                        &cmd->name, &conninfo, conninfo.len == 0 ? "empty" : error.c_str());
+                        &cmd->name,
+                        conninfo.len == 0 ? "it is empty"
+                        : secret          ? "libpq does not understand this URI"
+                                          : error.c_str());
     }
     return conf_ok();
 }
