@@ -128,9 +128,8 @@ BEGIN
            coalesce(('{desktop,mobile,tablet,tv,bot}'::text[])[e.device + 1], ''),
            ('{serve,impression,viewable,click,conversion}'::ads.event_type[])[e.type + 1],
            coalesce(('{ignored,late,over_budget}'::text[])[e.invalid], ''), e.events, e.price
-    FROM (SELECT at / 3600000 AS hour, campaign, ad_group, creative, placement COLLATE "C" AS placement,
-                 country COLLATE "C" AS country, device, type, invalid, count(*) AS events,
-                 sum(price)::bigint AS price
+    FROM (SELECT campaign, at / 3600000 AS hour, ad_group, creative, type, placement COLLATE "C" AS placement,
+                 country COLLATE "C" AS country, device, invalid, count(*) AS events, sum(price)::bigint AS price
           FROM (SELECT unnest(in_at) AS at, unnest(in_campaign) AS campaign, unnest(in_ad_group) AS ad_group,
                        unnest(in_creative) AS creative, unnest(in_placement) AS placement,
                        unnest(in_country) AS country, unnest(in_device) AS device, unnest(in_type) AS type,

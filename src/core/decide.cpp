@@ -26,7 +26,7 @@ bool Page::excludes(const Image& image, const GroupRecord& group) const noexcept
     return false;
 }
 
-Lottery::Lottery(std::span<uint64_t> survivors, uint32_t begin, uint32_t end,
+Lottery::Lottery(const Bits& survivors, uint32_t begin, uint32_t end,
                  std::span<const uint32_t> weights, std::span<uint64_t> sums,
                  std::span<uint32_t> places) noexcept
     : survivors_(survivors),
@@ -56,22 +56,24 @@ uint32_t Lottery::draw(Rng& rng) noexcept {
     for (entry_ = 0; ticket >= sums_[entry_]; entry_++) {
         ticket -= sums_[entry_];
     }
-    const uint32_t begin = std::max(begin_, places_[entry_] * 64);
-    each_bit(survivors_, begin, std::min(end_, places_[entry_] * 64 + 64), [&](uint32_t at) {
-        drawn_ = at;
-        if (ticket < weights_[at]) {
-            return false;
-        }
-        ticket -= weights_[at];
-        return true;
-    });
+    const uint32_t w = places_[entry_];
+    each_word({survivors_.words, places_.subspan(entry_, 1)}, begin_, end_,
+              [&](uint32_t, uint64_t left) {
+                  for (;; left &= left - 1) {
+                      drawn_ = w * 64 + static_cast<uint32_t>(std::countr_zero(left));
+                      if (ticket < weights_[drawn_]) {
+                          return false;
+                      }
+                      ticket -= weights_[drawn_];
+                  }
+              });
     return drawn_;
 }
 
 void Lottery::remove_drawn() noexcept {
     sums_[entry_] -= weights_[drawn_];
     total_ -= weights_[drawn_];
-    clear_bit(survivors_, drawn_);
+    survivors_.clear(drawn_);
 }
 
 uint32_t pick_variant(const Image& image, const PlacementRecord& placement,

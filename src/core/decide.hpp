@@ -37,9 +37,8 @@ concept Ledger = requires(L ledger, uint32_t placement, uint32_t group, const Pi
 class Lottery {
 public:
     // `sums` and `places` are scratch, with room for every word.
-    Lottery(std::span<uint64_t> survivors, uint32_t begin, uint32_t end,
-            std::span<const uint32_t> weights, std::span<uint64_t> sums,
-            std::span<uint32_t> places) noexcept;
+    Lottery(const Bits& survivors, uint32_t begin, uint32_t end, std::span<const uint32_t> weights,
+            std::span<uint64_t> sums, std::span<uint32_t> places) noexcept;
 
     // A position; kNone if nobody is left.
     uint32_t draw(Rng& rng) noexcept;
@@ -48,7 +47,7 @@ public:
     void remove_drawn() noexcept;
 
 private:
-    std::span<uint64_t> survivors_;
+    Bits survivors_;
     std::span<const uint32_t> weights_;
     std::span<uint64_t> sums_;    // of the words that follow
     std::span<uint32_t> places_;  // of those words
@@ -160,7 +159,7 @@ private:
         return false;
     }
 
-    bool fill_from(const PlacementRecord& placement, std::span<uint64_t> survivors, uint32_t begin,
+    bool fill_from(const PlacementRecord& placement, const Bits& survivors, uint32_t begin,
                    uint32_t end, Pick& pick) noexcept {
         const auto groups = image_.get(placement.groups);
         const auto try_all = [&](auto draw, auto remove) noexcept {
@@ -176,7 +175,7 @@ private:
         };
         if (placement.select == Select::price) {
             return try_all([&] { return draw_by_price(placement, survivors, begin, end); },
-                           [&](uint32_t at) { clear_bit(survivors, at); });
+                           [&](uint32_t at) { survivors.clear(at); });
         }
         Lottery lottery(survivors, begin, end, image_.get(placement.weights), view_.sums(),
                         view_.list());
@@ -226,8 +225,8 @@ private:
     }
 
     // The dearest group; equal ones by weight.
-    uint32_t draw_by_price(const PlacementRecord& placement, std::span<const uint64_t> survivors,
-                           uint32_t begin, uint32_t end) noexcept {
+    uint32_t draw_by_price(const PlacementRecord& placement, const Bits& survivors, uint32_t begin,
+                           uint32_t end) noexcept {
         const auto groups = image_.get(placement.groups);
         const auto weights = image_.get(placement.weights);
         MicroCents best = -1;
@@ -258,12 +257,12 @@ private:
 
     // Groups with a fixed price below the floor have no seat; the others are
     // known only now.
-    void apply_floor(uint32_t index, std::span<uint64_t> survivors) noexcept {
+    void apply_floor(uint32_t index, const Bits& survivors) noexcept {
         const PlacementRecord& placement = image_.placements()[index];
         const auto groups = image_.get(placement.groups);
         each_bit(survivors, 0, placement.groups.count, [&](uint32_t at) {
             if (image_.groups()[groups[at]].estimated() && ecpm(groups[at]) < placement.floor) {
-                clear_bit(survivors, at);
+                survivors.clear(at);
                 refused(index, groups[at], Reason::floor);
             }
             return true;
@@ -301,7 +300,7 @@ private:
     }
 
     // Once one of a set is on the page, the others go first.
-    bool fill_set_member(const PlacementRecord& placement, std::span<uint64_t> survivors,
+    bool fill_set_member(const PlacementRecord& placement, const Bits& survivors,
                          Pick& pick) noexcept {
         const auto groups = image_.get(placement.groups);
         const auto wanted = view_.spare(placement);
@@ -311,12 +310,13 @@ private:
             const uint32_t set = image_.groups()[groups[at]].together;
             if (set != kNone && !banned(set) && begun(set) && !page_.has_group(groups[at])) {
                 wanted[at / 64] |= uint64_t{1} << (at % 64);
-                clear_bit(survivors, at);  // refused here, it is not drawn again below
+                survivors.clear(at);  // refused here, it is not drawn again below
                 any = true;
             }
             return true;
         });
-        return any && fill_from(placement, wanted, 0, placement.groups.count, pick);
+        return any &&
+               fill_from(placement, {wanted, survivors.filled}, 0, placement.groups.count, pick);
     }
 
     // Takes back what belongs to a set that is not whole, and fills those

@@ -144,7 +144,7 @@ void and_sparse(const Image& image, Row any, const ValueRecord& value, Words wor
         words[at / 64] |= uint64_t{1} << (at % 64);
     }
     for (const uint32_t at : image.get(value.removed)) {
-        clear_bit(words, at);
+        words[at / 64] &= ~(uint64_t{1} << (at % 64));
     }
 }
 
@@ -210,8 +210,28 @@ Reason check(View& view, const Request& request, const GroupRecord& group) noexc
 
 }  // namespace
 
-std::span<uint64_t> eligible(View& view, const Request& request,
-                             const PlacementRecord& placement) noexcept {
+std::span<const uint32_t> filled_words(std::span<const uint64_t> words,
+                                       std::span<uint32_t> to) noexcept {
+    size_t n = 0;
+    const auto stop = static_cast<uint32_t>(words.size());
+    uint32_t w = 0;
+    for (; w + 4 <= stop; w += 4) {
+        if ((words[w] | words[w + 1] | words[w + 2] | words[w + 3]) == 0) {
+            continue;
+        }
+        for (uint32_t i = w; i < w + 4; i++) {
+            to[n] = i;
+            n += words[i] != 0 ? 1 : 0;
+        }
+    }
+    for (; w < stop; w++) {
+        to[n] = w;
+        n += words[w] != 0 ? 1 : 0;
+    }
+    return to.first(n);
+}
+
+Bits eligible(View& view, const Request& request, const PlacementRecord& placement) noexcept {
     const Image& image = view.image();
     const Words words = view.scratch(placement);
     const Words spare = view.spare(placement);
@@ -265,18 +285,19 @@ std::span<uint64_t> eligible(View& view, const Request& request,
     for (const auto* key : several) {
         and_any_of(image, request, *key, words, spare);
     }
+    const Bits bits{words, filled_words(words, view.filled())};
     if (placement.checked.count > 0) {
         const auto checked = image.get(placement.checked);
         const auto groups = image.get(placement.groups);
-        each_bit(words, 0, placement.groups.count, [&](uint32_t at) {
+        each_bit(bits, 0, placement.groups.count, [&](uint32_t at) {
             if (bit(checked, at) &&
                 check(view, request, image.groups()[groups[at]]) != Reason::none) {
-                clear_bit(words, at);
+                bits.clear(at);
             }
             return true;
         });
     }
-    return words;
+    return bits;
 }
 
 Reason why_not(View& view, const Request& request, const PlacementRecord& placement,

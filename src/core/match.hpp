@@ -13,25 +13,35 @@
 
 namespace ads {
 
+// A set of positions: a bit each, and the indexes of the words that have any.
+// Of many words few do: walking the set is walking these.
+struct Bits {
+    std::span<uint64_t> words;
+    std::span<const uint32_t> filled;  // ascending; what was cleared since may be among them
+
+    bool has(uint32_t at) const noexcept { return (words[at / 64] >> (at % 64) & 1) != 0; }
+    void clear(uint32_t at) const noexcept { words[at / 64] &= ~(uint64_t{1} << (at % 64)); }
+};
+
+// The indexes of the words that are not zero, in `to`.
+std::span<const uint32_t> filled_words(std::span<const uint64_t> words,
+                                       std::span<uint32_t> to) noexcept;
+
 // Calls f(index, word) for each word with a bit in [begin, end), and only those
-// bits, until it returns false. Most words are empty: four at a time are skipped.
+// bits, until it returns false.
 template <class F>
-void each_word(std::span<const uint64_t> words, uint32_t begin, uint32_t end, F f) noexcept {
-    const uint32_t first = begin / 64;
-    const uint32_t stop = (end + 63) / 64;
-    for (uint32_t w = first; w < stop; w++) {
-        while (w + 4 <= stop && (words[w] | words[w + 1] | words[w + 2] | words[w + 3]) == 0) {
-            w += 4;
-        }
-        if (w == stop) {
+void each_word(const Bits& bits, uint32_t begin, uint32_t end, F f) noexcept {
+    for (const uint32_t w : bits.filled) {
+        const uint32_t first = w * 64;
+        if (first >= end) {
             return;
         }
-        uint64_t word = words[w];
-        if (w == first) {
-            word &= ~uint64_t{0} << (begin % 64);
+        uint64_t word = bits.words[w];
+        if (first < begin) {
+            word &= begin - first < 64 ? ~uint64_t{0} << (begin - first) : 0;
         }
-        if (w + 1 == stop && end % 64 != 0) {
-            word &= (uint64_t{1} << (end % 64)) - 1;
+        if (end - first < 64) {
+            word &= (uint64_t{1} << (end - first)) - 1;
         }
         if (word != 0 && !f(w, word)) {
             return;
@@ -41,8 +51,8 @@ void each_word(std::span<const uint64_t> words, uint32_t begin, uint32_t end, F 
 
 // Calls f(position) for each bit in [begin, end), until it returns false.
 template <class F>
-void each_bit(std::span<const uint64_t> words, uint32_t begin, uint32_t end, F f) noexcept {
-    each_word(words, begin, end, [&](uint32_t w, uint64_t word) {
+void each_bit(const Bits& bits, uint32_t begin, uint32_t end, F f) noexcept {
+    each_word(bits, begin, end, [&](uint32_t w, uint64_t word) {
         for (; word != 0; word &= word - 1) {
             if (!f(w * 64 + static_cast<uint32_t>(std::countr_zero(word)))) {
                 return false;
@@ -52,14 +62,9 @@ void each_bit(std::span<const uint64_t> words, uint32_t begin, uint32_t end, F f
     });
 }
 
-inline void clear_bit(std::span<uint64_t> words, uint32_t at) noexcept {
-    words[at / 64] &= ~(uint64_t{1} << (at % 64));
-}
-
 // The groups that are open and targeted at the request, a bit per position, in
 // the view's scratch. Call view.patterns().start(url) once per request before.
-std::span<uint64_t> eligible(View& view, const Request& request,
-                             const PlacementRecord& placement) noexcept;
+Bits eligible(View& view, const Request& request, const PlacementRecord& placement) noexcept;
 
 // The first targeting rule that keeps the group at `position` from the
 // request, from the same rows; Reason::none if it is eligible.

@@ -11,6 +11,7 @@ void View::bind(Image image) {
     spare_.resize(image.head().max_words);
     sums_.resize(image.head().max_words);
     list_.resize(size_t{image.head().max_words} * 2);
+    filled_.resize(size_t{image.head().max_words} + 1);
     patterns_.bind(image);
     reset();
 }

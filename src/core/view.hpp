@@ -36,6 +36,8 @@ public:
     // Numbers, two for each word of a placement: as long as a list of positions
     // may be that is shorter than a row. For the length of one call.
     std::span<uint32_t> list() noexcept { return list_; }
+    // A number for each word and one more, for the length of one decision.
+    std::span<uint32_t> filled() noexcept { return filled_; }
     // A sum for each word of a placement, for the length of one draw.
     std::span<uint64_t> sums() noexcept { return sums_; }
 
@@ -54,6 +56,7 @@ private:
     std::vector<uint64_t> spare_;
     std::vector<uint64_t> sums_;
     std::vector<uint32_t> list_;
+    std::vector<uint32_t> filled_;
     Patterns patterns_;
     uint32_t next_ = 0;  // the next boundary
     Seconds now_ = 0;

@@ -17,7 +17,7 @@ namespace ads::ngx {
 
 namespace {
 
-constexpr uint32_t kSampled = 64;  // candidates looked at in one pass
+constexpr uint32_t kSampled = 32;  // candidates looked at in one pass
 
 int64_t monotonic_ns() noexcept {
     timespec now;

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "catalog_documents.hpp"
-#include "core/catalog/formats.hpp"
 #include "core/catalog/compile.hpp"
+#include "core/catalog/formats.hpp"
 #include "core/catalog/model.hpp"
 
 namespace {

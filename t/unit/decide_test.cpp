@@ -340,11 +340,17 @@ TEST(Decide, TheViewAgreesWithTheIntervals) {
     }
 }
 
+// All words are looked at.
+Bits bits_of(std::vector<uint64_t>& words) {
+    static const std::vector<uint32_t> all = {0, 1, 2, 3};
+    return {words, std::span(all).first(words.size())};
+}
+
 uint32_t draw_by_weight(std::vector<uint64_t>& survivors, uint32_t begin, uint32_t end,
                         const std::vector<uint32_t>& weights, Rng& rng) {
     std::vector<uint64_t> sums(survivors.size(), 99);
     std::vector<uint32_t> places(survivors.size(), 99);
-    return Lottery(survivors, begin, end, weights, sums, places).draw(rng);
+    return Lottery(bits_of(survivors), begin, end, weights, sums, places).draw(rng);
 }
 
 TEST(Draw, OnlyFromTheRangeAndTheSurvivors) {
@@ -378,7 +384,7 @@ TEST(Draw, EachOnceUntilNobodyIsLeft) {
     for (uint32_t i = 0; i < weights.size(); i++) {
         weights[i] = 1 + i % 7;
     }
-    Lottery lottery(survivors, 10, 150, weights, sums, places);
+    Lottery lottery(bits_of(survivors), 10, 150, weights, sums, places);
     std::set<uint32_t> seen;
     for (uint32_t at = lottery.draw(rng); at != kNone; at = lottery.draw(rng)) {
         EXPECT_TRUE(seen.insert(at).second) << at;
@@ -398,7 +404,7 @@ TEST(Draw, WhatIsLeftKeepsItsShares) {
         std::vector<uint64_t> survivors = {0xf};
         std::vector<uint64_t> sums(1);
         std::vector<uint32_t> places(1);
-        Lottery lottery(survivors, 0, 4, weights, sums, places);
+        Lottery lottery(bits_of(survivors), 0, 4, weights, sums, places);
         if (lottery.draw(rng) == 1) {
             lottery.remove_drawn();
             seen[lottery.draw(rng)]++;
