@@ -171,6 +171,9 @@ bench: ## ratios of worker CPU per request, against nginx's own handlers
 	@scripts/bench $(BENCH_FLAGS)
 	@scripts/bench --core
 	@scripts/bench --callgrind
+	@scripts/bench --compile --runs 3
+	@scripts/bench --ship --events 200000
+	@t/bench/ingest --rows 50000
 
 # ---- installing -------------------------------------------------------------------
 DESTDIR ?=

@@ -63,7 +63,7 @@ sub go_to {
     my ($text) = @_;
     my $before = status_of($ngx)->{catalog}{generation};
     my $today  = int jump($text) / 86_400;
-    wait_until { status_of($ngx)->{catalog}{generation} > $before } 10, "the catalog of $text" if $today != $day;
+    wait_until { status_of($ngx)->{catalog}{generation} > $before } 30, "the catalog of $text" if $today != $day;
     $day = $today;
     return;
 }

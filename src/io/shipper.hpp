@@ -19,7 +19,7 @@ namespace ads {
 struct ShipperConf {
     std::string conninfo;
     std::string folder;  // the spool
-    uint32_t batch = 1000;
+    uint32_t batch = 2000;
     Millis interval = 200;    // between two looks at a spool that was empty
     Millis timeout = 30'000;  // of one batch
 };

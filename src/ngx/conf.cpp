@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kDefaultDedupe = 64 << 20;
 constexpr size_t kDefaultSegment = 8 << 20;
 constexpr size_t kDefaultFrequency = 64 << 20;
-constexpr ngx_int_t kDefaultBatch = 1000;
+constexpr ngx_int_t kDefaultBatch = 2000;
 constexpr ngx_msec_t kDefaultInterval = 200;
 constexpr ngx_msec_t kDefaultTimeout = 30'000;
 constexpr ngx_msec_t kDefaultPoll = 30'000;

@@ -1,0 +1,59 @@
+// The shape of a placement's day, learned from its requests: 288 bins of five
+// minutes, in UTC.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace ads::pacing {
+
+inline constexpr size_t kBins = 288;
+inline constexpr double kBinSeconds = 300;
+inline constexpr double kDaySeconds = 86'400;
+inline constexpr double kNewShare = 0.3;      // of the newest day in a bin
+inline constexpr double kMostTimes = 2;       // that it counts: a burst is not a habit
+inline constexpr double kCurveFloor = 0.002;  // of the mean bin
+inline constexpr size_t kWarmBins = 274;      // 95 %: known well enough to be followed
+
+// What is kept in the state. Zeroed memory is an empty one.
+struct Curve {
+    std::array<float, kBins> bins{};  // requests
+    std::array<uint64_t, 5> known{};  // a bit for each that was closed once
+    uint64_t requests = 0;            // as read by the last tick
+    double last = 0;                  // when that was
+    double count = 0;                 // in the bin that is open
+    double watched = 0;               // so many seconds of it
+
+    // Reads the placement's counter, which only grows. True if a bin was
+    // closed. A bin that was not watched from end to end is not learned:
+    // nginx was down, not the traffic.
+    bool tick(double now, uint64_t requests) noexcept;
+
+    size_t known_bins() const noexcept;
+    bool warm() const noexcept { return known_bins() >= kWarmBins; }
+
+private:
+    void close(size_t bin) noexcept;
+};
+
+// The curve as it is used: smoothed over three bins, with a floor, summed up.
+// To be made anew when a bin was closed.
+class CurveSums {
+public:
+    CurveSums() noexcept = default;
+    explicit CurveSums(const Curve& curve) noexcept;
+
+    // Requests that are expected in [from, to), Unix seconds of any days.
+    double mass(double from, double to) const noexcept { return until(to) - until(from); }
+
+    bool warm() const noexcept { return warm_; }
+
+private:
+    double until(double moment) const noexcept;
+
+    std::array<double, kBins + 1> sums_{};
+    bool warm_ = false;
+};
+
+}  // namespace ads::pacing

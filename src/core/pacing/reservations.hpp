@@ -1,0 +1,159 @@
+// What is in flight: served, and not yet confirmed by a pixel. Not kept per
+// serve but in 16 buckets of a fifteenth of the reservation's time, so that a
+// serve's bucket is there for at least that time, and all of it is told from
+// its token's age.
+//
+// A wall's word is confirmed + in flight (PACING.md); these rules keep it so,
+// whoever dies in between:
+//
+//   serve     take n from the wall, then reserve n
+//   pixel     settle n. What was there stays in the wall: it is confirmed. What
+//             was not (late, or the day is over) has to be taken from the wall of
+//             the serve's day; refused: give the rest back, record it as late
+//   release   settle n, give what was there back (clicks and actions, when the
+//             impression resolves: their price was only an expectation)
+//   tick      expire, give what was there back to the wall of its day
+//
+// Every step changes one word, so that shared memory can do it by compare and
+// exchange with the functions here. Those who start expire first: a stamp
+// repeats after eight days.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "core/types.hpp"
+
+namespace ads::pacing {
+
+inline constexpr uint32_t kBuckets = 16;
+
+// {stamp : 20, amount : 44}, the stamp {day mod 8 : 3, number : 17}. Zeroed
+// memory is empty.
+struct Bucket {
+    static constexpr uint64_t kMost = (uint64_t{1} << 44) - 1;
+    static constexpr uint32_t kNumbers = uint32_t{1} << 17;
+
+    static constexpr uint64_t pack(uint32_t stamp, uint64_t amount) noexcept {
+        return uint64_t{stamp} << 44 | amount;
+    }
+    static constexpr uint32_t stamp(uint64_t word) noexcept {
+        return static_cast<uint32_t>(word >> 44);
+    }
+    static constexpr uint64_t amount(uint64_t word) noexcept { return word & kMost; }
+};
+
+// The buckets of one day. A day is numbered anew, so that none belongs to two;
+// what lasts longer (a lifetime's budget) has day 0 and begins at 0.
+struct BucketTimes {
+    Day day = 0;
+    Millis begin = 0;      // of the local day
+    Millis width = 8'000;  // a fifteenth of the reservation's time, at least a second
+
+    static BucketTimes of(Day day, Seconds begin, Seconds reservation) noexcept {
+        return {day, begin * 1000, std::max<Millis>(1000, (reservation * 1000 + 14) / 15)};
+    }
+
+    constexpr uint32_t number(Millis at) const noexcept {
+        const Millis since = at > begin ? at - begin : 0;
+        return static_cast<uint32_t>(since / width % Bucket::kNumbers);
+    }
+    constexpr uint32_t stamp(Millis at) const noexcept {
+        return static_cast<uint32_t>(day & 7) * Bucket::kNumbers + number(at);
+    }
+    // The day of a stamp that is no older than a week.
+    constexpr Day day_of(uint32_t stamp) const noexcept {
+        const uint32_t age = (day + 8u - stamp / Bucket::kNumbers) % 8;
+        return static_cast<Day>(age <= day ? day - age : 0);
+    }
+    // Whether a serve of then may still be confirmed at `now`.
+    constexpr bool live(uint32_t stamp, Millis now) const noexcept {
+        const uint32_t age =
+            (number(now) + Bucket::kNumbers - stamp % Bucket::kNumbers) % Bucket::kNumbers;
+        return stamp / Bucket::kNumbers == (day & 7u) && age < kBuckets;
+    }
+};
+
+// A bucket's next word, and what left it.
+struct BucketStep {
+    uint64_t word = 0;
+    uint64_t freed = 0;
+    uint32_t stamp = 0;  // of what left
+    bool done = true;
+};
+
+// What stood there of another time leaves. Not done: so much does not fit.
+constexpr BucketStep reserve(uint64_t word, uint32_t stamp, uint64_t n) noexcept {
+    const bool same = Bucket::stamp(word) == stamp;
+    const uint64_t held = same ? Bucket::amount(word) : 0;
+    if (n > Bucket::kMost - held) {
+        return {.word = word, .done = false};
+    }
+    return {Bucket::pack(stamp, held + n), same ? 0 : Bucket::amount(word), Bucket::stamp(word)};
+}
+
+// At most n leaves.
+constexpr BucketStep settle(uint64_t word, uint32_t stamp, uint64_t n) noexcept {
+    const uint64_t held = Bucket::stamp(word) == stamp ? Bucket::amount(word) : 0;
+    const uint64_t freed = held < n ? held : n;
+    return {word - freed, freed, stamp, freed > 0};
+}
+
+constexpr BucketStep expire(uint64_t word, const BucketTimes& times, Millis now) noexcept {
+    if (Bucket::amount(word) == 0 || times.live(Bucket::stamp(word), now)) {
+        return {.word = word, .done = false};
+    }
+    return {Bucket::pack(Bucket::stamp(word), 0), Bucket::amount(word), Bucket::stamp(word)};
+}
+
+// All of one wall, for one thread.
+struct Reservations {
+    std::array<uint64_t, kBuckets> words{};
+
+    // The bucket of a serve, by its time.
+    static constexpr size_t place(const BucketTimes& times, Millis served) noexcept {
+        return times.number(served) % kBuckets;
+    }
+
+    BucketStep reserve(const BucketTimes& times, Millis now, uint64_t n) noexcept {
+        return apply(place(times, now),
+                     pacing::reserve(words[place(times, now)], times.stamp(now), n));
+    }
+
+    // What was there of a serve of then: at most n.
+    uint64_t settle(const BucketTimes& times, Millis served, uint64_t n) noexcept {
+        return apply(place(times, served),
+                     pacing::settle(words[place(times, served)], times.stamp(served), n))
+            .freed;
+    }
+
+    // Calls freed(day, n) for all that is too old.
+    template <class Freed>
+    void expire(const BucketTimes& times, Millis now, Freed freed) noexcept {
+        for (size_t i = 0; i < kBuckets; i++) {
+            const BucketStep step = apply(i, pacing::expire(words[i], times, now));
+            if (step.freed > 0) {
+                freed(times.day_of(step.stamp), step.freed);
+            }
+        }
+    }
+
+    // Of the day that `times` is about.
+    uint64_t in_flight(const BucketTimes& times) const noexcept {
+        uint64_t sum = 0;
+        for (const uint64_t word : words) {
+            sum += Bucket::stamp(word) / Bucket::kNumbers == (times.day & 7u) ? Bucket::amount(word)
+                                                                              : 0;
+        }
+        return sum;
+    }
+
+private:
+    BucketStep apply(size_t at, const BucketStep& step) noexcept {
+        words[at] = step.word;
+        return step;
+    }
+};
+
+}  // namespace ads::pacing

@@ -1,0 +1,65 @@
+// The strategies people choose by name, but for `adaptive`, and the pace that
+// is shown. Spend and serves are one thing here: what is used of the amount.
+#pragma once
+
+#include <algorithm>
+
+#include "core/types.hpp"
+
+namespace ads {
+
+enum class PaceStatus : uint8_t { under_pace, on_pace, over_pace };
+
+template <>
+struct Names<PaceStatus> {
+    static constexpr auto list =
+        std::to_array<std::string_view>({"under_pace", "on_pace", "over_pace"});
+};
+
+}  // namespace ads
+
+namespace ads::pacing {
+
+inline constexpr double kUnderPace = 0.8;
+inline constexpr double kOnPace = 1.2;
+
+// What was used of what should have been by now; one price is no haste.
+double utilization(double used, double ideal, double unit) noexcept;
+
+constexpr PaceStatus pace_status(double utilization) noexcept {
+    return utilization <= kUnderPace ? PaceStatus::under_pace
+           : utilization <= kOnPace  ? PaceStatus::on_pace
+                                     : PaceStatus::over_pace;
+}
+
+// Nothing is held back up to 1.2 times the ideal, then one of `utilization`
+// requests is served; nothing at the stop.
+double probabilistic(double used, double utilization, double stop) noexcept;
+
+// As much as the cap allows, at once.
+inline double asap(double used, double cap) noexcept {
+    return used < cap ? 1 : 0;
+}
+
+// What may be used by now: the cap grows with the day.
+inline double even_limit(double cap, double elapsed, double total) noexcept {
+    return total > 0 ? cap * std::min(1.0, elapsed / total) : 0;
+}
+
+// A controller over time: how often it is asked does not matter.
+struct Pid {
+    static constexpr double kp = 0.6;
+    static constexpr double ki = 0.2;
+    static constexpr double kd = 0.2;
+    static constexpr double kMinute = 60;
+    static constexpr double kMostIntegral = 5;
+
+    double integral = 0;
+    double error = 0;
+    bool started = false;
+
+    // `seconds` since the last step; the probability until the next.
+    double step(double used, double target, double seconds) noexcept;
+};
+
+}  // namespace ads::pacing

@@ -1,0 +1,269 @@
+# nginx-ads simulate: whole days against the decision and the pacing that nginx
+# runs. The goals of `adaptive`, with more seeds in the long form.
+
+use strict;
+use warnings;
+
+use Cwd qw(abs_path getcwd);
+use File::Temp qw(tempdir);
+use IPC::Open3 qw(open3);
+use JSON::PP ();
+use Test::More;
+
+my $command = $ENV{ADS_COMMAND} || 'build/nginx-ads';
+-x $command or die "$command is not built: run make cli\n";
+$command = abs_path($command);
+
+delete @ENV{qw(NO_COLOR COLUMNS)};
+$ENV{LC_ALL} = 'C';
+
+my $home = getcwd();
+my $dir  = tempdir(CLEANUP => 1);
+chdir $dir or die $!;
+END { chdir $home if defined $home }    # the folder goes only when nobody stands in it
+
+my @seeds = 1 .. ($ENV{ADS_TEST_LONG} ? 8 : 2);
+my ($out, $err, $exit);
+
+sub run {
+    my @arguments = @_;
+    open my $in,     '<', '/dev/null' or die $!;
+    open my $to,     '>', '.out'      or die $!;
+    open my $to_err, '>', '.err'      or die $!;
+    my $pid = open3('<&' . fileno $in, '>&' . fileno $to, '>&' . fileno $to_err, $command, @arguments);
+    waitpid $pid, 0;
+    $exit = $? & 127 ? 'signal ' . ($? & 127) : $? >> 8;
+    ($out, $err) = map { read_file($_) } '.out', '.err';
+}
+
+sub read_file {
+    open my $file, '<:raw', $_[0] or die "$_[0]: $!";
+    local $/;
+    my $text = <$file>;
+    return defined $text ? $text : '';
+}
+
+sub write_file {
+    my ($name, $text) = @_;
+    open my $file, '>:raw', $name or die "$name: $!";
+    print {$file} ref $text ? JSON::PP->new->canonical->utf8->encode($text) : $text;
+    close $file or die $!;
+}
+
+sub group {
+    my ($id, $pacing, %more) = @_;
+    return {id => $id, pacing => $pacing, %more,
+        creatives => [{id => $id + 1000, type => 'native', content => {t => 'x'}, click_url => 'https://a.example/'}]};
+}
+
+sub campaign {
+    my ($id, $groups, %more) = @_;
+    return {id => $id, ad_groups => $groups, %more};
+}
+
+sub catalog_of {
+    my ($name, @campaigns) = @_;
+    write_file($name, {placements => [{id => 'p'}], campaigns => \@campaigns});
+}
+
+# The lines of a run, by campaign and ad group.
+sub lines_of {
+    my ($run) = @_;
+    return {map { (($_->{ad_group} ? "group $_->{ad_group}" : "campaign $_->{campaign}") => $_) } @{$run->{lines}}};
+}
+
+my @day = ('--at', '2026-11-16T12:00:00Z');
+
+sub simulate {
+    my ($catalog, @more) = @_;
+    run('simulate', '--catalog', $catalog, @day, '--json', @more);
+    is $exit, 0, "simulate $catalog @more" or diag $err;
+    return JSON::PP->new->utf8->decode($out);
+}
+
+catalog_of("cap-$_.json", campaign(1, [group(10, {daily_impression_cap => $_})])) for 100, 100_000, 833_333;
+catalog_of('billed.json', campaign(1, [group(10, {daily_impression_cap => 100_000, cap_on => 'impression'})]));
+
+sub at_most  { my ($value, $most, $what) = @_; ok $value <= $most,   $what or diag "$value, not at most $most" }
+sub at_least { my ($value, $least, $what) = @_; ok $value >= $least, $what or diag "$value, not at least $least" }
+
+# --- the command ---------------------------------------------------------------
+
+subtest 'what it says' => sub {
+    run('simulate', '--help');
+    is $exit, 0, '--help';
+    like $out, qr/^Example:\n  nginx-ads simulate\b/m, 'with an example';
+    like $out, qr/frequency\ncaps hold nobody back/, 'and it says what is not simulated';
+    my @short = ('--catalog', 'cap-100000.json', @day, '--days', 1, '--requests', '200k');
+    run('simulate', @short, '--plot', 'day.svg');
+    is $exit, 0, 'a day';
+    is $err, '', 'without a complaint, and no progress in a file';
+    like $out, qr/^2026-11-16, the last of 1 day; bursty traffic, [\d,]+ requests in all;\s8\s%\sof\sthe\spixels\slost;\sseed\s1$/m, 'says what was simulated';
+    like $out, qr/^ +aim +delivered +billed +over +RMSE +worst min +dark +done\n10 +100,000 +100\.000% +9\d\.\d\d% +0 /m, 'a table';
+    like $out, qr/^10, adaptive, 100,000 impressions: \* delivered \. target\n +100% \|.*\*\n/m, 'a chart';
+    like $out, qr/^ +12am +6am +12pm +6pm +12am$/m, 'with its hours';
+    is((grep { length > 80 } split /\n/, $out), 0, 'no line is longer than 80');
+    my $first = $out;
+    run('simulate', @short);
+    is $out, $first, 'the same seed, the same day';
+    run('simulate', @short, '--seed', 2);
+    isnt $out, $first, 'another seed, another day';
+    my $svg = read_file('day.svg');
+    like $svg, qr/\A<svg xmlns=.*<polyline .*<title>adaptive<\/title>.*<\/svg>\n\z/s, 'a picture';
+    my %open;
+    $open{$2} += $1 ? -1 : 1 while $svg =~ m{<(/?)(svg|g|title|desc|text|polyline)\b[^>]*(?<!/)>}g;
+    is_deeply [grep { $_ } values %open], [], 'with all its ends';
+};
+
+subtest 'what is wrong' => sub {
+    my @wrong = (
+        [2, qr/--requests: must be a number of requests like 1M or 250k, not "0"/, '--requests', '0'],
+        [2, qr/--requests: must be a number of requests/, '--requests', '5x'],
+        [2, qr/--pixel-loss: must be a share like 8% or 0\.08, not "2"/, '--pixel-loss', '2'],
+        [2, qr/--strategy: must be one of probabilistic, asap, even, pid, adaptive, not "fast"/, '--strategy', 'fast'],
+        [2, qr/--compare is for all strategies: leave --strategy out/, '--strategy', 'even', '--compare'],
+        [2, qr/--traffic must be flat, diurnal, bursty, outage or a file like day\.csv, not "burst": did you mean "bursty"\?/, '--traffic', 'burst'],
+        [2, qr/--at must be 6 days after 2026-02-01 or later/, '--at', '2026-01-05T00:00:00Z'],
+        [3, qr/cannot read none\.csv/, '--traffic', 'none.csv'],
+        [1, qr/bad\.csv: line 3 must be TIME,REQUESTS_PER_MINUTE like "09:30,120", later than the line before, not "08:00,5"/, '--traffic', 'bad.csv'],
+        [1, qr/zero\.csv: there are no requests in it/, '--traffic', 'zero.csv'],
+        [1, qr/there is no placement "q"/, '--request', 'request.json'],
+    );
+    write_file('bad.csv', "time,requests\n09:00,5\n08:00,5\n");
+    write_file('zero.csv', "09:00,0\n");
+    write_file('request.json', {placements => ['q']});
+    for my $wrong (@wrong) {
+        my ($code, $message, @arguments) = @$wrong;
+        run('simulate', '--catalog', 'cap-100.json', @arguments);
+        is $exit, $code, "@arguments";
+        like $err, $message, 'and why';
+        is $out, '', 'and nothing else';
+    }
+    write_file('broken.json', {placements => [{id => 'p'}], campaigns => [{id => 0}]});
+    run('simulate', '--catalog', 'broken.json');
+    is $exit, 1, 'a broken catalog';
+    like $err, qr/^broken\.json: \$\.campaigns\[0\]\.id: /m, 'with the path of its fault';
+    write_file('nowhere.json', {placements => [], campaigns => []});
+    run('simulate', '--catalog', 'nowhere.json');
+    is $exit, 1, 'nothing to ask for';
+};
+
+subtest 'traffic from a file' => sub {
+    write_file('day.csv', "time,requests per minute\n# nobody at night\n00:00,0\n08:00:30,200\n20:00,0\n");
+    my $run  = simulate('cap-100000.json', '--traffic', 'day.csv', '--days', 2)->{runs}[0];
+    my $line = lines_of($run)->{'group 10'};
+    ok $run->{requests} > 283_000 && $run->{requests} < 291_000, '200 a minute for twelve hours, twice' or diag $run->{requests};
+    at_least $line->{delivered}, 0.997, 'all was served before the night, which comes at once';
+    is $line->{over}, 0, 'and no more';
+    at_most $line->{rmse}, 0.01, 'along the curve of the day before';
+};
+
+# --- the goals --------------------------------------------------------------------
+
+subtest 'ten times the supply' => sub {
+    for my $seed (@seeds) {
+        my $line = lines_of(simulate('cap-100000.json', '--seed', $seed)->{runs}[0])->{'group 10'};
+        is $line->{over}, 0, 'over 0';
+        at_least $line->{delivered}, 0.9999, 'delivered';
+        at_most $line->{rmse}, 0.005, 'RMSE';
+        at_most $line->{worst_minute}, 4, 'worst minute';
+        at_most $line->{dark}, 0.001, 'dark';
+    }
+};
+
+subtest 'an outage' => sub {
+    for my $seed (@seeds) {
+        my $said = simulate('cap-100000.json', '--traffic', 'outage', '--seed', $seed);
+        is_deeply $said->{outage}, ['2026-11-16T14:00:00Z', '2026-11-16T14:45:00Z'], '45 minutes';
+        my $line = lines_of($said->{runs}[0])->{'group 10'};
+        is $line->{over}, 0, 'over 0';
+        at_least $line->{delivered}, 0.9999, 'delivered';
+        at_most $line->{rmse}, 0.01, 'RMSE';
+        at_most $line->{worst_minute}, 4, 'worst minute';
+        at_most $line->{worst_minute_after_outage}, 5, 'in the hour after it';
+        at_most $line->{caught_up_minutes}, 65, 'caught up';
+        at_most $line->{dark}, 0.001, 'dark';
+    }
+};
+
+subtest 'scarce supply' => sub {
+    for my $seed (@seeds) {
+        my $line = lines_of(simulate('cap-833333.json', '--seed', $seed)->{runs}[0])->{'group 10'};
+        is $line->{over}, 0, 'over 0';
+        at_least $line->{delivered}, 0.999, 'delivered';
+        at_most $line->{rmse}, 0.015, 'RMSE';
+        at_most $line->{worst_minute}, 4, 'worst minute';
+        $line = lines_of(simulate('cap-833333.json', '--seed', $seed, '--days', 1)->{runs}[0])->{'group 10'};
+        is $line->{over}, 0, 'over 0 on the first day';
+        at_least $line->{delivered}, 0.97, 'delivered, without a curve';
+    }
+};
+
+subtest 'billed impressions and small caps' => sub {
+    for my $seed (@seeds) {
+        my $line = lines_of(simulate('billed.json', '--seed', $seed)->{runs}[0])->{'group 10'};
+        is $line->{over}, 0, 'over 0';
+        at_least $line->{billed}, 0.999, 'billed, with 8 % of the pixels lost';
+        at_most $line->{billed}, 1, 'and no more';
+        $line = lines_of(simulate('cap-100.json', '--seed', $seed, '--days', 1)->{runs}[0])->{'group 10'};
+        is $line->{serves}, 100, 'a small cap';
+    }
+};
+
+subtest 'who wins a tenth of its draws' => sub {
+    # Nine in ten draws go to another group, which always serves.
+    catalog_of('tenth.json', campaign(1, [group(10, {daily_impression_cap => 90_000}, weight => 1), group(11, {}, weight => 9)]));
+    my $lines = lines_of(simulate('tenth.json')->{runs}[0]);
+    is $lines->{'group 10'}{over}, 0, 'over 0';
+    at_least $lines->{'group 10'}{delivered}, 0.99, 'delivered';
+    ok $lines->{'group 11'}{serves} > 850_000, 'the other has the rest';
+};
+
+# Budgets, goals, prices, schedules and time zones, on a day of 25 hours in New York.
+subtest 'limits of every kind' => sub {
+    catalog_of('all.json',
+        campaign(1, [group(10, {goal => {impressions => 300_000}}, end => '2026-11-11T00:00:00Z'), group(11, {daily_click_cap => 200})]),
+        campaign(2, [group(20, {}, price => {model => 'cpm', amount_cents => 250})],
+            timezone => 'America/New_York', budget => {type => 'daily', amount_cents => 10_000}),
+        campaign(3, [group(30, {}, price => {model => 'vcpm', amount_cents => 300},
+                targeting => {schedule => [{from => '09:00', to => '17:00'}]})],
+            timezone => 'America/New_York', budget => {type => 'lifetime', amount_cents => 60_000}),
+        campaign(4, [group(40, {}, price => {model => 'cpc', amount_cents => 10})],
+            timezone => 'Europe/Berlin', budget => {type => 'daily', amount_cents => 2_000}),
+        campaign(5, [group(50, {}, price => {model => 'flat', amount_cents => 1})],
+            timezone => 'Asia/Kolkata', budget => {type => 'daily', amount_cents => 20_000}),
+        campaign(6, [group(60, {}, priority => 'house')]));
+    run('simulate', '--catalog', 'all.json', '--at', '2026-11-01T00:00:00Z', '--json');
+    is $exit, 0, 'a catalog of all kinds' or diag $err;
+    my $lines = lines_of(JSON::PP->new->utf8->decode($out)->{runs}[0]);
+    for my $name ('group 10', 'group 11', map { "campaign $_" } 2 .. 5) {
+        my $line = $lines->{$name};
+        is $line->{over}, 0, "$name: over 0";
+        at_least $line->{billed}, $name eq 'group 10' ? 0.9 : 0.99, 'billed';
+        at_most $line->{billed}, 1.0001, 'of its amount';
+        at_most $line->{rmse}, 0.03, 'along its target';
+    }
+    is $lines->{'campaign 2'}{amount}, 10_000, "a day's budget, in cents";
+    at_most abs($lines->{'campaign 2'}{spend_cents} - $lines->{'campaign 2'}{used}), 0.01, 'what is used is what was billed';
+    is $lines->{'group 20'}{limit}, undef, 'a group without a limit of its own';
+    # From the evening of the 26th, when the first day begins in Kolkata, to the 10th.
+    is $lines->{'group 10'}{amount}, 300_000 / 16, 'an equal share of the goal';
+};
+
+subtest 'every strategy' => sub {
+    my $said = simulate('cap-100000.json', '--compare', '--days', 2, '--plot', 'all.svg');
+    my %line = map { ($_->{strategy} => $_) } map { @{$_->{lines}} } @{$said->{runs}};
+    is_deeply [sort keys %line], [qw(adaptive asap even pid probabilistic)], 'all of them';
+    is $line{$_}{over}, 0, "$_ stays within the cap" for sort keys %line;
+    is $said->{runs}[0]{requests}, $said->{runs}[4]{requests}, 'the same requests for each';
+    at_least $line{asap}{rmse}, 0.4, 'asap is done in the morning';
+    at_most $line{even}{rmse}, 0.005, 'even is even';
+    like read_file('all.svg'), qr/<title>asap<\/title>.*<title>adaptive<\/title>/s, 'a picture of all';
+    catalog_of('budget.json', campaign(1, [group(10, {}, price => {model => 'cpm', amount_cents => 250})],
+        budget => {type => 'daily', amount_cents => 5_000}));
+    run('simulate', '--catalog', 'budget.json', @day, '--compare', '--days', 1);
+    like $out, qr/^probabilistic +5,000 +1(?:19\.99\d|20\.000)% +\S+ +1,000 /m, 'only probabilistic goes to the hard cap';
+    like $out, qr/^$_ +5,000 +\S+ +\S+ +0 /m, "$_ does not" for qw(asap even pid adaptive);
+};
+
+done_testing();
