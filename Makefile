@@ -72,7 +72,8 @@ module:
 test-module:
 	@NGINX_SRC=$(NGINX_SRC) ADS_TEST_CLOCK=1 scripts/build-module $(BUILD)/test
 
-cli: $(BUILD)/nginx-ads
+cli:
+	@$(MAKE) --no-print-directory -j$(shell nproc) $(BUILD)/nginx-ads
 
 $(BUILD)/nginx-ads: $(BUILD)/plain/nginx-ads
 	@cp -p $< $@

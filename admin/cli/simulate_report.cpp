@@ -73,7 +73,7 @@ void put_row(std::string_view name, size_t names, const std::vector<std::string>
     constexpr size_t kWidths[] = {10, 10, 8, 6, 7, 10, 6, 6};
     std::string row = padded(name, names);
     for (size_t i = 0; i < cells.size(); i++) {
-        row += fmt::format("{:>{}}", cells[i], kWidths[i]);
+        row += fmt::format(" {:>{}}", cells[i], kWidths[i] - 1);
     }
     out().put(row + "\n");
 }
