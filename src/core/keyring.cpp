@@ -26,10 +26,28 @@ constexpr std::string_view kExamples[] = {
 };
 
 // The first `words` of the state, as SHA-256 writes them.
-void put_digest(const SHA256_CTX& ctx, size_t words, uint8_t* out) noexcept {
+void put_digest(const uint32_t* state, size_t words, uint8_t* out) noexcept {
     for (size_t i = 0; i < words; i++) {
-        store(out + 4 * i, __builtin_bswap32(ctx.h[i]));
+        store(out + 4 * i, __builtin_bswap32(state[i]));
     }
+}
+
+// The last block of HMAC's inner hash: the body with the padding.
+void put_inner(const uint8_t* body, uint8_t* block) noexcept {
+    constexpr uint64_t kBits = 8 * (64 + sizeof kDomain + Key::kBodyBytes);
+    static_assert(Key::kBodyBytes + 1 + 8 == 64);
+    std::memcpy(block, body, Key::kBodyBytes);
+    block[Key::kBodyBytes] = 0x80;
+    store(block + 56, __builtin_bswap64(kBits));
+}
+
+// And of the outer one: the inner one's digest with the padding.
+void put_outer(const uint32_t* inner, uint8_t* block) noexcept {
+    constexpr uint64_t kBits = 8 * (64 + SHA256_DIGEST_LENGTH);
+    put_digest(inner, 8, block);
+    block[SHA256_DIGEST_LENGTH] = 0x80;
+    std::memset(block + SHA256_DIGEST_LENGTH + 1, 0, 56 - SHA256_DIGEST_LENGTH - 1);
+    store(block + 56, __builtin_bswap64(kBits));
 }
 
 int hex_digit(char c) noexcept {
@@ -129,23 +147,33 @@ Key::Key(uint8_t id, std::span<const uint8_t> secret) noexcept : id_(id) {
 // The blocks are put together here: the calls that collect them cost as much
 // as the hash.
 void Key::mac(std::span<const uint8_t, kBodyBytes> body, uint8_t* out) const noexcept {
-    constexpr uint64_t kInnerBits = 8 * (64 + sizeof kDomain + kBodyBytes);
-    constexpr uint64_t kOuterBits = 8 * (64 + SHA256_DIGEST_LENGTH);
     uint8_t block[64];
     SHA256_CTX ctx;
     std::memcpy(ctx.h, inner_.h, sizeof ctx.h);
-    std::memcpy(block, body.data(), kBodyBytes);
-    block[kBodyBytes] = 0x80;
-    store(block + 56, __builtin_bswap64(kInnerBits));
+    put_inner(body.data(), block);
     SHA256_Transform(&ctx, block);
 
-    put_digest(ctx, 8, block);
-    block[SHA256_DIGEST_LENGTH] = 0x80;
-    std::memset(block + SHA256_DIGEST_LENGTH + 1, 0, 56 - SHA256_DIGEST_LENGTH - 1);
-    store(block + 56, __builtin_bswap64(kOuterBits));
+    put_outer(ctx.h, block);
     std::memcpy(ctx.h, outer_.h, sizeof ctx.h);
     SHA256_Transform(&ctx, block);
-    put_digest(ctx, kMacBytes / 4, out);
+    put_digest(ctx.h, kMacBytes / 4, out);
+}
+
+void Key::macs(std::span<uint8_t* const, kShaLanes> bodies) const noexcept {
+    ShaLane lanes[kShaLanes];
+    for (size_t i = 0; i < kShaLanes; i++) {
+        std::memcpy(lanes[i].state, inner_.h, sizeof lanes[i].state);
+        put_inner(bodies[i], lanes[i].block);
+    }
+    sha256_blocks(lanes);
+    for (size_t i = 0; i < kShaLanes; i++) {
+        put_outer(lanes[i].state, lanes[i].block);
+        std::memcpy(lanes[i].state, outer_.h, sizeof lanes[i].state);
+    }
+    sha256_blocks(lanes);
+    for (size_t i = 0; i < kShaLanes; i++) {
+        put_digest(lanes[i].state, kMacBytes / 4, bodies[i] + kBodyBytes);
+    }
 }
 
 std::optional<KeyRing> KeyRing::parse(std::string_view text, std::string& error) {

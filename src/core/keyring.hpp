@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/sha256.hpp"
 #include "core/siphash.hpp"
 
 namespace ads {
@@ -30,6 +31,9 @@ public:
     // has the one size that makes a whole block with SHA-256's padding.
     static constexpr size_t kBodyBytes = 55;
     void mac(std::span<const uint8_t, kBodyBytes> body, uint8_t* out) const noexcept;
+
+    // The same for kShaLanes of them, each written where its body ends.
+    void macs(std::span<uint8_t* const, kShaLanes> bodies) const noexcept;
 
     // A keyed hash of the user agent. Tokens carry its low 16 bits, to see that a
     // click comes from where the ad was served.

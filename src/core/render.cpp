@@ -1,5 +1,7 @@
 #include "core/render.hpp"
 
+#include <array>
+
 namespace ads {
 
 namespace {
@@ -46,15 +48,13 @@ void put_ad(Out& out, const Image& image, const Ad& ad, std::string_view base) n
 
 void mint_tokens(Ad& ad, const Image& image, const Token& base, const Key& key) noexcept {
     const auto& group = image.groups()[ad.pick.group];
-    Token token = base;
-    const auto make = [&](EventType type, char* to) noexcept {
-        token.type = type;
-        token.price = std::min(group.price_of(type), kTokenMaxMoney);
-        mint(token, key, to);
-    };
-    make(EventType::impression, ad.impression);
-    make(EventType::viewable, ad.viewable);
-    make(EventType::click, ad.click);
+    std::array<Token, 3> tokens{base, base, base};
+    constexpr EventType kTypes[] = {EventType::impression, EventType::viewable, EventType::click};
+    for (size_t i = 0; i < tokens.size(); i++) {
+        tokens[i].type = kTypes[i];
+        tokens[i].price = std::min(group.price_of(kTypes[i]), kTokenMaxMoney);
+    }
+    mint_all(tokens, key, std::array<char*, 3>{ad.impression, ad.viewable, ad.click});
 }
 
 size_t json_size(const Image& image, std::span<const Ad> ads, std::string_view base) noexcept {

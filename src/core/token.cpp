@@ -153,6 +153,20 @@ void mint(const Token& token, const Key& key, char* out) noexcept {
     encode(bytes, out);
 }
 
+void mint_all(std::span<const Token, kShaLanes> tokens, const Key& key,
+              std::span<char* const, kShaLanes> out) noexcept {
+    uint8_t bytes[kShaLanes][kTokenBytes + kPadding] = {};
+    std::array<uint8_t*, kShaLanes> bodies;
+    for (size_t i = 0; i < kShaLanes; i++) {
+        write_body(tokens[i], key.id(), bytes[i]);
+        bodies[i] = bytes[i] + 1;
+    }
+    key.macs(bodies);
+    for (size_t i = 0; i < kShaLanes; i++) {
+        encode(bytes[i], out[i]);
+    }
+}
+
 TokenError open_token(std::string_view text, const KeyRing& ring, Token& token) noexcept {
     uint8_t bytes[kTokenBytes];
     if (text.size() != kTokenChars || !decode(text.data(), bytes)) {

@@ -98,6 +98,10 @@ struct TokenLives {
 // Writes kTokenChars characters to `out`, signed by `key`.
 void mint(const Token& token, const Key& key, char* out) noexcept;
 
+// The three tokens of an ad, for little more than the price of one.
+void mint_all(std::span<const Token, kShaLanes> tokens, const Key& key,
+              std::span<char* const, kShaLanes> out) noexcept;
+
 // Reads a token and checks that one of our keys made it. Says nothing of its age.
 TokenError open_token(std::string_view text, const KeyRing& ring, Token& token) noexcept;
 

@@ -2,13 +2,13 @@
 
 #include <malloc.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include <cstring>
 #include <vector>
 
 #include "io/process.hpp"
+#include "io/thread.hpp"
 
 namespace ads {
 
@@ -111,10 +111,9 @@ void CatalogFile::work() {
         report_ = press_.cannot_read("cannot read \"" + path_ + "\": " + std::strerror(error));
         return;
     }
-    // Serving goes before a large catalog. Not SCHED_IDLE: on a machine that is
-    // busy throughout, such a thread does not run at all.
+    // Serving goes before a large catalog.
     if (text.size() > kLargeDocument) {
-        setpriority(PRIO_PROCESS, 0, 10);  // of this thread
+        give_way();
     }
     report_ = press_.publish(text, now_, stopping_);
 }

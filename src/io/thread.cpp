@@ -1,14 +1,34 @@
 #include "io/thread.hpp"
 
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
 namespace ads {
+
+namespace {
+
+// The kernel's sched_attr, first version: its header and libc's exclude each other.
+struct SchedAttr {
+    uint32_t size = sizeof(SchedAttr);
+    uint32_t policy = SCHED_OTHER;
+    uint64_t flags = 0;
+    int32_t nice = 0;
+    uint32_t priority = 0;
+    uint64_t runtime = 0;  // nanoseconds
+    uint64_t deadline = 0;
+    uint64_t period = 0;
+};
+static_assert(sizeof(SchedAttr) == 48);
+
+}  // namespace
 
 Millis monotonic() noexcept {
     timespec now{};
@@ -43,6 +63,16 @@ bool Alarm::wait(int fd, bool write, Millis timeout) const noexcept {
             return true;
         }
     }
+}
+
+void give_way() noexcept {
+    // The scheduler lets a thread that wakes up go before one that runs if it asks
+    // for a shorter turn than that; a turn of 100 ms is the longest there is. Kernels
+    // before 6.12 ignore it.
+    SchedAttr attr;
+    attr.nice = 10;
+    attr.runtime = 100'000'000;
+    syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
 bool Thread::create(void* (*entry)(void*), void* data) noexcept {

@@ -33,6 +33,11 @@ private:
 // Milliseconds of a clock that only goes forward.
 Millis monotonic() noexcept;
 
+// Makes this thread give way: nice 10, and woken ones may take the CPU from it at
+// once. Not SCHED_IDLE: on a machine that is busy throughout, such a thread does not
+// run at all, and without privileges it cannot leave that class again.
+void give_way() noexcept;
+
 // A thread that gets no signals. `self` lives until both the thread and the
 // owner of the Thread have let go of it, so that a thread which hangs in a
 // library can be left behind.

@@ -23,10 +23,16 @@ struct Served {
     Id creative = 0;
 };
 
+struct RequestCtx;
+
+// What is to be done for a request; the result is for ngx_http_finalize_request().
+using Work = ngx_int_t (*)(ngx_http_request_t* r, RequestCtx* ctx) noexcept;
+
 struct RequestCtx {
     ngx_http_request_t* request = nullptr;
-    ngx_queue_t queue{};  // of the requests that wait for the write
+    ngx_queue_t queue{};  // of the requests that wait for their work, or for the write
     bool queued = false;
+    Work work = nullptr;
     Answer answer;
     char* buffer = nullptr;        // of the worker, see memory_for()
     ngx_event_t* timer = nullptr;  // of a pixel that waits for another worker

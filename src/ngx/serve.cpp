@@ -256,24 +256,13 @@ ngx_int_t serve(Serve& s, std::span<const uint32_t> placements) noexcept {
     return answer(s, ads);
 }
 
-}  // namespace
-
-ngx_int_t serve_handler(ngx_http_request_t* r) {
-    if ((r->method & (NGX_HTTP_GET | NGX_HTTP_HEAD)) == 0) {
-        return not_allowed(r, "GET, HEAD");
-    }
-    if (const ngx_int_t rc = ngx_http_discard_request_body(r); rc != NGX_OK) {
-        return rc;
+ngx_int_t work(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
+    if (!worker->refresh()) {
+        return NGX_HTTP_SERVICE_UNAVAILABLE;
     }
     Serve s;
     s.r = r;
-    s.ctx = context(r);
-    if (s.ctx == nullptr) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-    if (worker == nullptr || !worker->refresh()) {
-        return NGX_HTTP_SERVICE_UNAVAILABLE;
-    }
+    s.ctx = ctx;
     if (const auto error = query_of(r, s.params)) {
         return send_error(r, NGX_HTTP_BAD_REQUEST, error);
     }
@@ -289,6 +278,18 @@ ngx_int_t serve_handler(ngx_http_request_t* r) {
         return send(r, {NGX_HTTP_OK, content_type(s.query.format), {}});
     }
     return serve(s, placements);
+}
+
+}  // namespace
+
+ngx_int_t serve_handler(ngx_http_request_t* r) {
+    if ((r->method & (NGX_HTTP_GET | NGX_HTTP_HEAD)) == 0) {
+        return not_allowed(r, "GET, HEAD");
+    }
+    if (const ngx_int_t rc = ngx_http_discard_request_body(r); rc != NGX_OK) {
+        return rc;
+    }
+    return worker == nullptr ? NGX_HTTP_SERVICE_UNAVAILABLE : worker->defer(r, work);
 }
 
 }  // namespace ads::ngx

@@ -189,7 +189,7 @@ ngx_int_t refuse(ngx_http_request_t* r, TokenError error) noexcept {
     return send_error(r, NGX_HTTP_BAD_REQUEST, describe_error(error));
 }
 
-ngx_int_t track(ngx_http_request_t* r, RequestCtx* ctx);
+ngx_int_t track(ngx_http_request_t* r, RequestCtx* ctx) noexcept;
 
 void retry(ngx_event_t* event) {
     auto* r = static_cast<ngx_http_request_t*>(event->data);
@@ -214,8 +214,8 @@ ngx_int_t wait(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
     return NGX_DONE;
 }
 
-ngx_int_t track(ngx_http_request_t* r, RequestCtx* ctx) {
-    if (worker == nullptr || !worker->refresh()) {
+ngx_int_t track(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
+    if (!worker->refresh()) {
         return NGX_HTTP_SERVICE_UNAVAILABLE;
     }
     Query query;
@@ -279,8 +279,7 @@ ngx_int_t track_handler(ngx_http_request_t* r) {
     if (const ngx_int_t rc = ngx_http_discard_request_body(r); rc != NGX_OK) {
         return rc;
     }
-    RequestCtx* ctx = context(r);
-    return ctx == nullptr ? NGX_HTTP_INTERNAL_SERVER_ERROR : track(r, ctx);
+    return worker == nullptr ? NGX_HTTP_SERVICE_UNAVAILABLE : worker->defer(r, track);
 }
 
 }  // namespace ads::ngx

@@ -43,6 +43,7 @@ void log_lines(ngx_log_t* log, ngx_uint_t level, const ngx_str_t& path, std::str
 }  // namespace
 
 Worker::Worker(MainConf& conf) : conf_(conf), setup_(*conf.setup), rng_(seed()) {
+    ngx_queue_init(&deferred_);
     ngx_queue_init(&held_);
     ngx_queue_init(&ready_);
 }
@@ -231,6 +232,19 @@ void Worker::post_flush() noexcept {
     }
 }
 
+ngx_int_t Worker::defer(ngx_http_request_t* r, Work work) noexcept {
+    RequestCtx* ctx = context(r);
+    if (ctx == nullptr) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+    r->main->count++;
+    ctx->work = work;
+    ngx_queue_insert_tail(&deferred_, &ctx->queue);
+    ctx->queued = true;
+    post_flush();
+    return NGX_DONE;
+}
+
 ngx_int_t Worker::hold(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
     r->main->count++;
     ngx_queue_insert_tail(&held_, &ctx->queue);
@@ -241,8 +255,38 @@ ngx_int_t Worker::hold(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
 
 void Worker::on_flush(ngx_event_t*) {
     if (worker != nullptr) {
+        worker->work();
         worker->flush();
         worker->answer_held();
+    }
+}
+
+// Others' requests and system calls have been since: the next one's memory is
+// fetched while this one is at work. (The queue's own head is no request, but it
+// may be fetched as well.)
+static void prefetch_next(const ngx_queue_t* queue) noexcept {
+    const auto* ctx = ngx_queue_data(ngx_queue_next(queue), RequestCtx, queue);
+    __builtin_prefetch(ctx);
+    __builtin_prefetch(&ctx->answer);
+}
+
+// As below: one that is answered at once may take others with it.
+void Worker::work() noexcept {
+    while (!ngx_queue_empty(&deferred_)) {
+        ngx_queue_t* head = ngx_queue_head(&deferred_);
+        auto* ctx = ngx_queue_data(head, RequestCtx, queue);
+        prefetch_next(head);
+        ngx_queue_remove(head);
+        ctx->queued = false;
+        ngx_http_request_t* r = ctx->request;
+        ngx_connection_t* c = r->connection;
+        const ngx_int_t rc = ctx->work(r, ctx);
+        if (rc == NGX_DONE && ctx->queued) {
+            r->main->count--;  // it is held, which counts as well
+            continue;
+        }
+        ngx_http_finalize_request(r, rc);
+        ngx_http_run_posted_requests(c);
     }
 }
 
@@ -285,14 +329,14 @@ void Worker::flush() noexcept {
 // Answering may destroy other held requests (streams of one connection): each
 // leaves the queue by its pool's cleanup, so only the head is ever looked at.
 void Worker::answer_held() noexcept {
-    while (!ngx_queue_empty(&held_)) {
-        ngx_queue_t* head = ngx_queue_head(&held_);
-        ngx_queue_remove(head);
-        ngx_queue_insert_tail(&ready_, head);
+    if (!ngx_queue_empty(&held_)) {
+        ngx_queue_add(&ready_, &held_);
+        ngx_queue_init(&held_);
     }
     while (!ngx_queue_empty(&ready_)) {
         ngx_queue_t* head = ngx_queue_head(&ready_);
         auto* ctx = ngx_queue_data(head, RequestCtx, queue);
+        prefetch_next(head);
         ngx_queue_remove(head);
         ctx->queued = false;
         ngx_http_request_t* r = ctx->request;

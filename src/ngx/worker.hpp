@@ -77,8 +77,13 @@ public:
     // Puts the event into this turn's write.
     void record(const Event& event, const Completion& completion) noexcept;
 
-    // Holds the request until the write, and answers then. The handler returns
-    // what this returns.
+    // Does the work at the end of the turn, after that of the requests before: done
+    // in one go the code stays in the cache, between system calls it does not. The
+    // handler returns what this returns.
+    ngx_int_t defer(ngx_http_request_t* r, Work work) noexcept;
+
+    // Holds the request until the write, and answers then. The handler or the work
+    // returns what this returns.
     ngx_int_t hold(ngx_http_request_t* r, RequestCtx* ctx) noexcept;
 
     // One write, then the answers.
@@ -92,6 +97,7 @@ private:
     void follow_zone() noexcept;
     void find_slots() noexcept;
     void complete(const Completion& completion, bool written) noexcept;
+    void work() noexcept;
     void answer_held() noexcept;
     void tick() noexcept;
     void edit_catalog() noexcept;
@@ -118,6 +124,7 @@ private:
     uint64_t requests_ = 0;
     Spool spool_;
     std::vector<Completion> completions_;  // of the turn's records
+    ngx_queue_t deferred_;
     ngx_queue_t held_;
     ngx_queue_t ready_;
     ngx_event_t flush_event_{};

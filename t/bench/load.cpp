@@ -6,6 +6,13 @@
 // A request's time runs from the moment it was due, not from when it could be
 // sent: a server that stalls is charged for all that waited. RATE 0: as fast as
 // answers come, to find out what "half load" is. Prints one line of JSON.
+//
+//   load slices PORT WORKER COUNT CONNECTIONS OURS_FILE FLOOR_FILE [HEADER …]
+//
+// COUNT times a tenth of a second of the one file's paths, then of the other's,
+// as fast as answers come, and what the worker, a process id, spent on the CPU
+// for each: what slows the machine for seconds slows both alike. Prints a line
+// of JSON with requests and nanoseconds of each slice.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -20,6 +27,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -39,6 +47,36 @@ Nanos now() {
     std::exit(1);
 }
 
+class Requests {
+public:
+    Requests(const char* file, const std::string& headers) {
+        std::ifstream paths(file);
+        for (std::string path; std::getline(paths, path);) {
+            texts_.push_back("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n");
+        }
+        if (texts_.empty()) {
+            fail(std::string(file) + " has no paths");
+        }
+    }
+
+    const std::string& next() { return texts_[next_++ % texts_.size()]; }
+
+private:
+    std::vector<std::string> texts_;
+    size_t next_ = 0;
+};
+
+// Nanoseconds on a CPU, of all threads of a process.
+Nanos on_cpu(const std::string& process) {
+    Nanos sum = 0;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/" + process + "/task")) {
+        Nanos nanos = 0;
+        std::ifstream(task.path() / "schedstat") >> nanos;
+        sum += nanos;
+    }
+    return sum;
+}
+
 struct Connection {
     int fd = -1;
     Nanos due = 0;  // of the request that is under way
@@ -48,8 +86,7 @@ struct Connection {
 
 class Load {
 public:
-    Load(uint16_t port, size_t connections, std::vector<std::string> requests)
-        : port_(port), requests_(std::move(requests)), connections_(connections) {
+    Load(uint16_t port, size_t connections) : port_(port), connections_(connections) {
         epoll_ = epoll_create1(EPOLL_CLOEXEC);
         for (auto& connection : connections_) {
             open(connection);
@@ -57,7 +94,9 @@ public:
         }
     }
 
-    void run(double rate, double seconds) {
+    // Goes on in the requests where the run before, of the same, ended.
+    void run(Requests& requests, double rate, double seconds) {
+        requests_ = &requests;
         const Nanos begin = now();
         const Nanos end = begin + static_cast<Nanos>(seconds * 1e9);
         const double step = rate > 0 ? 1e9 / rate : 0;
@@ -87,6 +126,9 @@ public:
         }
         seconds_ = double(now() - begin) / 1e9;
     }
+
+    size_t answered() const { return times_.size(); }
+    size_t errors() const { return errors_; }
 
     void print() {
         std::sort(times_.begin(), times_.end());
@@ -131,7 +173,7 @@ private:
             waiting_.pop_front();
             c.in.clear();
             c.wanted = 0;
-            const std::string& request = requests_[next_++ % requests_.size()];
+            const std::string& request = requests_->next();
             if (write(c.fd, request.data(), request.size()) != ssize_t(request.size())) {
                 fail("a request could not be sent");
             }
@@ -165,37 +207,67 @@ private:
     }
 
     uint16_t port_;
-    std::vector<std::string> requests_;
+    Requests* requests_ = nullptr;
     std::vector<Connection> connections_;
     std::deque<Connection*> idle_;
     std::deque<Nanos> waiting_;  // due, but no connection was free
     std::vector<Nanos> times_;
     size_t errors_ = 0;
-    size_t next_ = 0;
     double seconds_ = 0;
     int epoll_ = -1;
 };
 
+std::string headers_of(int argc, char** argv, int first) {
+    std::string headers;
+    for (int i = first; i < argc; i++) {
+        headers += std::string(argv[i]) + "\r\n";
+    }
+    return headers;
+}
+
+uint16_t port_of(const char* text) {
+    return static_cast<uint16_t>(std::atoi(text));
+}
+size_t count_of(const char* text) {
+    return static_cast<size_t>(std::atoi(text));
+}
+
+void slices(int argc, char** argv) {
+    if (argc < 8) {
+        fail("usage: load slices PORT WORKER COUNT CONNECTIONS OURS_FILE FLOOR_FILE [HEADER …]");
+    }
+    constexpr double kSlice = 0.1;  // seconds
+    const std::string headers = headers_of(argc, argv, 8);
+    Requests requests[2] = {{argv[6], headers}, {argv[7], headers}};
+    const char* const names[2] = {"ours", "floor"};
+    Load load(port_of(argv[2]), count_of(argv[5]));
+    std::printf("[");
+    for (size_t i = 0; i < 2 * count_of(argv[4]); i++) {
+        const size_t before = load.answered();
+        const Nanos cpu = on_cpu(argv[3]);
+        load.run(requests[i % 2], 0, kSlice);
+        std::printf("%s{\"side\":\"%s\",\"requests\":%zu,\"nanoseconds\":%lld}", i > 0 ? "," : "",
+                    names[i % 2], load.answered() - before,
+                    static_cast<long long>(on_cpu(argv[3]) - cpu));
+    }
+    std::printf("]\n");
+    if (load.errors() > 0) {
+        fail(std::to_string(load.errors()) + " answers were not 200");
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+    if (argc > 1 && std::strcmp(argv[1], "slices") == 0) {
+        slices(argc, argv);
+        return 0;
+    }
     if (argc < 6) {
         fail("usage: load PORT RATE SECONDS CONNECTIONS PATH_FILE [HEADER …]");
     }
-    std::string headers;
-    for (int i = 6; i < argc; i++) {
-        headers += std::string(argv[i]) + "\r\n";
-    }
-    std::vector<std::string> requests;
-    std::ifstream paths(argv[5]);
-    for (std::string path; std::getline(paths, path);) {
-        requests.push_back("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n");
-    }
-    if (requests.empty()) {
-        fail(std::string(argv[5]) + " has no paths");
-    }
-    Load load(static_cast<uint16_t>(std::atoi(argv[1])), static_cast<size_t>(std::atoi(argv[4])),
-              std::move(requests));
-    load.run(std::atof(argv[2]), std::atof(argv[3]));
+    Requests requests(argv[5], headers_of(argc, argv, 6));
+    Load load(port_of(argv[1]), count_of(argv[4]));
+    load.run(requests, std::atof(argv[2]), std::atof(argv[3]));
     load.print();
 }

@@ -222,6 +222,55 @@ TEST(Token, LayoutIsAsDocumented) {
     expect(52, "efbeadde");
 }
 
+// Three at once are what three by themselves are.
+TEST(Token, MintedTogetherTheyAreTheSame) {
+    const KeyRing ring = ring_a();
+    std::mt19937_64 random(7);
+    for (int round = 0; round < 10'000; round++) {
+        std::array<Token, kShaLanes> tokens;
+        std::array<std::array<char, kTokenChars>, kShaLanes> texts;
+        std::array<char*, kShaLanes> out;
+        for (size_t i = 0; i < kShaLanes; i++) {
+            tokens[i] = {.type = static_cast<EventType>(1 + i),
+                         .flags = static_cast<uint8_t>(random()),
+                         .issued = static_cast<Millis>(random() >> 16),
+                         .serve = random(),
+                         .campaign = static_cast<Id>(random()),
+                         .ad_group = static_cast<Id>(random()),
+                         .price = static_cast<MicroCents>(random() >> 16)};
+            out[i] = texts[i].data();
+        }
+        mint_all(tokens, ring.signer(), out);
+        for (size_t i = 0; i < kShaLanes; i++) {
+            char alone[kTokenChars];
+            mint(tokens[i], ring.signer(), alone);
+            ASSERT_EQ(std::string_view(out[i], kTokenChars), std::string_view(alone, kTokenChars));
+        }
+    }
+}
+
+TEST(Sha256, LanesAreWhatOpenSslSays) {
+    std::mt19937_64 random(11);
+    for (int round = 0; round < 10'000; round++) {
+        ShaLane lanes[kShaLanes];
+        for (auto& lane : lanes) {
+            for (auto& word : lane.state) {
+                word = static_cast<uint32_t>(random());
+            }
+            for (auto& byte : lane.block) {
+                byte = static_cast<uint8_t>(random());
+            }
+        }
+        ShaLane plain[kShaLanes];
+        std::copy(std::begin(lanes), std::end(lanes), plain);
+        sha256_blocks(lanes);
+        sha256_blocks_plain(plain);
+        for (size_t i = 0; i < kShaLanes; i++) {
+            ASSERT_EQ(std::memcmp(lanes[i].state, plain[i].state, sizeof lanes[i].state), 0);
+        }
+    }
+}
+
 TEST(Token, MacIsThatOfAnotherImplementation) {
     for (const char* hex : {kHexA, kHexB}) {
         const KeyRing ring = ring_of("7 " + std::string(hex));
