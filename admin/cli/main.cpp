@@ -50,6 +50,7 @@ void describe(CLI::App& app, Command& chosen) {
     add_decide(app, chosen);
     add_why(app, chosen);
     add_simulate(app, chosen);
+    add_pacing(app, chosen);
     add_spool(app, chosen);
     add_key(app, chosen);
     add_migrate(app, chosen);

@@ -373,6 +373,12 @@ bool Books::track(const Pixel& pixel) {
             counters.at(Counter::viewables).count(served_day, 1);
             return price == 0 || bill(group, pixel, price, true);
         case EventType::click:
+            if ((group.terms.click_cap > 0 &&
+                 counters.at(Counter::clicks).read(campaign.day) >= group.terms.click_cap) ||
+                (group.terms.goal > 0 && group.terms.goal_on == EventType::click &&
+                 group.clicks.lifetime.read(0) >= group.terms.goal)) {
+                return false;  // recorded, unbilled
+            }
             counters.at(Counter::clicks).count(campaign.day, 1);
             group.clicks.lifetime.count(0, 1);
             return price == 0 || bill(group, pixel, price, false);

@@ -3,12 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "commands.hpp"
 #include "http.hpp"
 #include "json.hpp"
+#include "node_status.hpp"
 #include "options.hpp"
 #include "reasons.hpp"
 #include "table.hpp"
@@ -16,8 +16,6 @@
 namespace ads::cli {
 
 namespace {
-
-using std::chrono::milliseconds;
 
 struct Options {
     Id ad_group = 0;
@@ -46,48 +44,7 @@ struct Report {
     std::vector<Refused> refused;  // most often first
 };
 
-// "5s", "500ms", "1m"; nothing if it is none, or more than an hour.
-std::optional<milliseconds> parse_timeout(std::string_view text) {
-    uint32_t number = 0;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (parsed.ec != std::errc() || number == 0) {
-        return std::nullopt;
-    }
-    const std::string_view unit(parsed.ptr,
-                                static_cast<size_t>(text.data() + text.size() - parsed.ptr));
-    const uint64_t scale = unit == "ms"                ? 1
-                           : unit == "s" || unit == "" ? 1000
-                           : unit == "m"               ? 60'000
-                                                       : 0;
-    const uint64_t ms = number * scale;
-    return ms == 0 || ms > 3'600'000 ? std::nullopt
-                                     : std::optional<milliseconds>(static_cast<int64_t>(ms));
-}
-
 // ---- what the node says ----
-
-std::string address(const Options& options) {
-    const std::string base = options.url.substr(0, options.url.find('#'));
-    const bool query = base.find('?') != base.npos;
-    return fmt::format("{}{}ad_group={}", base, query ? "&" : "?", options.ad_group);
-}
-
-[[noreturn]] void no_status(const std::string& url, std::string_view what) {
-    throw Failure(Exit::bad_input,
-                  fmt::format("{} is not the address of an ads_status: {}.", shown_url(url), what));
-}
-
-uint64_t number_of(const json_t* object, const char* name) {
-    const json_t* json = json_object_get(object, name);
-    return json_is_integer(json) && json_integer_value(json) > 0
-               ? static_cast<uint64_t>(json_integer_value(json))
-               : 0;
-}
-
-std::string text_of(const json_t* object, const char* name) {
-    const char* text = json_string_value(json_object_get(object, name));
-    return text == nullptr ? std::string() : printable(text);
-}
 
 bool is_sampled(const json_t* group, std::string_view reason) {
     const json_t* sampled = json_object_get(group, "sampled");
@@ -124,22 +81,9 @@ Report report_of(const json_t* root, const json_t* group) {
 }
 
 Report ask(const Options& options) {
-    const HttpAnswer answer = http_get(address(options), *parse_timeout(options.timeout));
-    if (answer.status >= 500) {
-        throw Failure(Exit::failed,
-                      fmt::format("{} answers {}: the node cannot say now; look into its error "
-                                  "log.",
-                                  shown_url(options.url), answer.status));
-    }
-    if (answer.status != 200) {
-        no_status(options.url, fmt::format("it answers {}", answer.status));
-    }
-    const Json root(json_loadb(answer.body.data(), answer.body.size(), 0, nullptr));
+    const Json root =
+        node_status(options.url, fmt::format("ad_group={}", options.ad_group), options.timeout);
     const json_t* groups = json_object_get(root.get(), "ad_groups");
-    if (root == nullptr || !json_is_array(groups) ||
-        !json_is_object(json_object_get(root.get(), "catalog"))) {
-        no_status(options.url, "what it answers is something else");
-    }
     for (size_t i = 0; i < json_array_size(groups); i++) {
         const json_t* group = json_array_get(groups, i);
         if (number_of(group, "id") == options.ad_group) {
@@ -262,17 +206,6 @@ Exit why(const Options& options) {
     }
     options.json ? show_json(options, report) : Funnel(options, report).show();
     return Exit::ok;
-}
-
-CLI::Validator is_timeout() {
-    return CLI::Validator(
-        [](const std::string& text) {
-            return parse_timeout(text)
-                       ? std::string()
-                       : fmt::format("must be a time up to an hour like 5s or 500ms, not \"{}\"",
-                                     printable(text));
-        },
-        "TIME");
 }
 
 }  // namespace

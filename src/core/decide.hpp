@@ -16,8 +16,7 @@ namespace ads {
 
 // Who gives out what may be served, and keeps the books.
 template <class L>
-concept Ledger = requires(L ledger, uint32_t placement, uint32_t group, const Pick& pick,
-                          Reason reason) {
+concept Ledger = requires(L ledger, uint32_t placement, uint32_t group, Pick& pick, Reason reason) {
     // The pacing coin: whether this group may be served at this moment.
     { ledger.toss(group) } -> std::same_as<bool>;
     // Whether the visitor may see this creative of the group once more.

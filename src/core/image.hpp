@@ -37,6 +37,11 @@ struct ZoneRecord {
     Day first = 0;
 };
 
+struct Interval {
+    Seconds open = 0;
+    Seconds close = 0;
+};
+
 struct CampaignRecord {
     Id id = 0;
     uint32_t zone = 0;
@@ -45,17 +50,18 @@ struct CampaignRecord {
     uint32_t advertiser_number = 0;  // equal for equal names, 0: none
     Status status = Status::active;
     bool has_budget = false;
+    bool only_estimates = false;  // what its serves reserve is but expected to be spent
     BudgetType budget_type = BudgetType::daily;
     float hard_cap = 0;
     MicroCents budget = 0;
     MicroCents spent = 0;
     Seconds start = 0;
     Seconds end = 0;  // 0: open
-};
-
-struct Interval {
-    Seconds open = 0;
-    Seconds close = 0;
+    // Of one with a budget: when any of its groups is open, and their placements.
+    Slice<Interval> open;
+    Slice<uint32_t> placements;
+    uint32_t strategies = 0;  // of its groups, a bit each
+    double unit = 0;          // what a serve costs, the mean of its groups
 };
 
 // Where a group sits in a placement's bitsets.
@@ -139,15 +145,26 @@ struct GroupRecord {
     uint32_t experiment = kNone;  // index of the one that runs
     uint32_t first_creative = 0;
     uint32_t creatives = 0;
+    CapOn cap_on = CapOn::serve;
+    EventType goal_on = EventType::impression;
+    uint64_t impression_cap = 0;  // a day; 0: none
+    uint64_t click_cap = 0;
+    uint64_t goal = 0;  // of the whole flight
     Text name;
-    Seconds start = 0;  // of the flight, the campaign's included
-    Seconds end = 0;    // 0: open
-    Slice<Interval> open;
+    Seconds start = 0;     // of the flight, the campaign's included
+    Seconds end = 0;       // 0: open
+    Slice<Interval> open;  // from the local day's beginning on
     Slice<Seat> seats;
     Slice<uint32_t> include_urls;  // patterns
     Slice<uint32_t> exclude_urls;
     Slice<RareKey> rare_keys;
     Slice<CapRecord> caps;  // its own and its campaign's, by level
+
+    // Whether impressions (or serves) or clicks of it are limited.
+    bool limits(EventType type) const noexcept {
+        return (type == EventType::impression ? impression_cap : click_cap) > 0 ||
+               (goal > 0 && goal_on == type);
+    }
 
     // Whether its eCPM has to be estimated from what it delivered.
     bool estimated() const noexcept {
@@ -227,6 +244,21 @@ struct Boundary {
     uint32_t open = 0;
 };
 
+// Where the counters of a group are in the state, and those of a campaign with a
+// budget; kNone: nowhere, or there is nothing to count.
+struct GroupSlots {
+    uint32_t counters = kNone;
+    uint32_t impressions = kNone;  // the wall, and how it is paced
+    uint32_t impressions_pace = kNone;
+    uint32_t clicks = kNone;
+    uint32_t clicks_pace = kNone;
+};
+
+struct CampaignSlots {
+    uint32_t budget = kNone;
+    uint32_t paces[kCount<Strategy>] = {kNone, kNone, kNone, kNone, kNone};
+};
+
 struct ImageHead {
     uint64_t magic = 0;
     uint64_t length = 0;
@@ -242,7 +274,8 @@ struct ImageHead {
     Slice<CreativeRecord> creatives;
     Slice<PlacementRecord> placements;
     Slice<Boundary> boundaries;
-    Slice<uint32_t> slots;  // group → slot of its counters, filled by the publisher
+    Slice<GroupSlots> group_slots;  // filled by the publisher
+    Slice<CampaignSlots> campaign_slots;
     Slice<uint32_t> by_id;  // groups in the order of their ids
     Slice<Text> patterns;   // each distinct one once
     Slice<ExperimentRecord> experiments;
@@ -253,7 +286,7 @@ struct ImageHead {
     Slice<uint32_t> creative_table;   // by id
 };
 
-inline constexpr uint64_t kImageMagic = 0x3230'656d'6973'6461;  // changes with the layout
+inline constexpr uint64_t kImageMagic = 0x3330'656d'6973'6461;  // changes with the layout
 
 class Image {
 public:
@@ -280,7 +313,10 @@ public:
     const CampaignRecord& campaign_of(const GroupRecord& g) const noexcept {
         return campaigns()[g.campaign];
     }
-    uint32_t slot_of(uint32_t group) const noexcept { return get(head().slots)[group]; }
+    std::span<const GroupSlots> group_slots() const noexcept { return get(head().group_slots); }
+    std::span<const CampaignSlots> campaign_slots() const noexcept {
+        return get(head().campaign_slots);
+    }
 
     // The index of what was asked for, or kNone.
     uint32_t find_placement(std::string_view slug) const noexcept {
@@ -304,6 +340,18 @@ public:
     Day day_of(const CampaignRecord& c, Seconds at) const noexcept {
         Seconds start = 0;
         return local_day(c, at, start);
+    }
+
+    // The second at which the day after that of `at` begins.
+    Seconds next_day(const CampaignRecord& c, Seconds at) const noexcept {
+        const auto starts = get(get(head().zones)[c.zone].starts);
+        const auto after = std::upper_bound(starts.begin(), starts.end(), at);
+        if (after != starts.end()) {
+            return *after;
+        }
+        Seconds start = 0;
+        local_day(c, at, start);
+        return start + 86'400;
     }
 
     // The same, and the second at which that day began.

@@ -18,6 +18,7 @@ struct Pick {
     uint32_t creative = kNone;
     Id experiment = 0;
     bool by_session = false;  // the variant is the session's, not this request's
+    MicroCents reserved = 0;  // of the campaign's budget, set by the ledger
 
     bool filled() const noexcept { return group != kNone; }
 };

@@ -9,6 +9,7 @@
 
 #include "io/process.hpp"
 #include "io/thread.hpp"
+#include "shm/billing.hpp"
 
 namespace ads {
 
@@ -24,20 +25,23 @@ Publish publish_image(const Target& target, std::span<const char> image, Who me,
     State state = target.state;
     const auto fill_slots = [&](char* copy) noexcept {
         const Image published(copy);
-        const auto groups = published.groups();
-        std::vector<Id> ids(groups.size());
-        for (size_t i = 0; i < groups.size(); i++) {
-            ids[i] = groups[i].id;
-        }
+        const auto& head = published.head();
+        const SlotList list(
+            published,
+            {reinterpret_cast<GroupSlots*>(copy + head.group_slots.offset), head.group_slots.count},
+            {reinterpret_cast<CampaignSlots*>(copy + head.campaign_slots.offset),
+             head.campaign_slots.count});
         // During a binary upgrade two zones, and so two publishers, share one file.
         if (target.file != nullptr) {
             target.file->lock();
-            target.file->reserve(static_cast<uint32_t>(ids.size()));
+            target.file->reserve(static_cast<uint32_t>(list.keys.size()));
         }
         reinterpret_cast<ImageHead*>(copy)->node = state.head().node;
-        const auto& slice = published.head().slots;
-        without_counters = state.assign_slots(
-            ids, {reinterpret_cast<uint32_t*>(copy + slice.offset), slice.count}, now);
+        std::vector<uint32_t> slots(list.keys.size());
+        without_counters = state.assign_slots(list.keys, slots, now);
+        list.set(slots);
+        Billing(published, {published.group_slots(), published.campaign_slots()}, state, 0)
+            .catch_up(now);
         if (target.file != nullptr) {
             target.file->unlock();
         }

@@ -14,6 +14,9 @@ namespace {
 constexpr size_t kDefaultDedupe = 64 << 20;
 constexpr size_t kDefaultSegment = 8 << 20;
 constexpr size_t kDefaultFrequency = 64 << 20;
+constexpr ngx_int_t kShortestReservation = 15;
+constexpr ngx_int_t kLongestReservation = 3600;
+constexpr Seconds kDefaultReservation = 120;
 constexpr ngx_int_t kDefaultBatch = 2000;
 constexpr ngx_msec_t kDefaultInterval = 200;
 constexpr ngx_msec_t kDefaultTimeout = 30'000;
@@ -145,6 +148,23 @@ char* set_secret(ngx_conf_t* cf, ngx_command_t*, void* conf) {
     main->secret_path = arguments(cf)[1];
     return ngx_conf_full_name(cf->cycle, &main->secret_path, 1) == NGX_OK ? conf_ok()
                                                                           : conf_error();
+}
+
+char* set_reservation(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
+    auto* main = main_of(conf);
+    ngx_str_t* value = &arguments(cf)[1];
+    if (main->reservation != 0) {
+        return const_cast<char*>("is duplicate");
+    }
+    const ngx_int_t parsed = ngx_parse_time(value, 1);
+    if (parsed == NGX_ERROR || parsed < kShortestReservation || parsed > kLongestReservation) {
+        return complain(cf,
+                        "ads: %V: \"%V\" is no time to wait for a pixel; write one from 15s to "
+                        "1h, like 120s",
+                        &cmd->name, value);
+    }
+    main->reservation = parsed;
+    return conf_ok();
 }
 
 char* set_token_ttl(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
@@ -358,6 +378,8 @@ ngx_command_t commands[] = {
      NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
     {ngx_string("ads_token_ttl"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE123, set_token_ttl,
      NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
+    {ngx_string("ads_reservation"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1, set_reservation,
+     NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
     {ngx_string("ads_base"),
      NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_TAKE1, set_base,
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
@@ -409,6 +431,9 @@ void* create_main_conf(ngx_conf_t* cf) {
 
 char* init_main_conf(ngx_conf_t* cf, void* conf) {
     auto* main = main_of(conf);
+    if (main->reservation == 0) {
+        main->reservation = kDefaultReservation;
+    }
     if (main->needed_by == nullptr && main->zone == nullptr) {
         return conf_ok();  // switched off
     }

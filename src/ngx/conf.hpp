@@ -46,6 +46,7 @@ struct MainConf {
     ngx_str_t secret_path;
     TokenLives lives;
     bool has_lives;
+    Seconds reservation;    // 0: not set yet
     bool timed;             // somebody asks for $ads_decision_time
     const char* needed_by;  // the first handler directive, nullptr: none
     Setup* setup;

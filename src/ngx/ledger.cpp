@@ -66,18 +66,66 @@ bool WorkerLedger::allows(uint32_t group, uint32_t creative) noexcept {
     return subjects.list.empty() || worker_.frequency().allows(session_, subjects.list, second());
 }
 
-Reason WorkerLedger::take(const Pick& pick) noexcept {
+// The smallest probability of the limits counts. Invalid traffic is not paced.
+bool WorkerLedger::toss(uint32_t index) noexcept {
+    const GroupRecord& group = image_.groups()[index];
+    exhausted_ = false;
+    if (request_.invalid || !paced(image_, group)) {
+        return true;
+    }
+    State& state = worker_.state();
+    const GroupSlots& slots = worker_.slots().groups[index];
+    pacing::Threshold threshold = pacing::kAlways;
+    const auto apply = [&](uint32_t slot) noexcept {
+        if (slot == kNone) {
+            threshold = pacing::kNever;
+            return;
+        }
+        const PaceSlot& pace = state.pace(slot);
+        threshold = pacing::combined(threshold, pace.threshold.load(std::memory_order_relaxed));
+        exhausted_ = exhausted_ || pace.exhausted.load(std::memory_order_relaxed);
+    };
+    if (group.limits(EventType::impression)) {
+        apply(slots.impressions_pace);
+    }
+    if (group.limits(EventType::click)) {
+        apply(slots.clicks_pace);
+    }
+    if (image_.campaign_of(group).has_budget) {
+        const CampaignSlots& campaign = worker_.slots().campaigns[group.campaign];
+        apply(campaign.paces[static_cast<size_t>(group.strategy)]);
+        if (campaign.budget != kNone) {
+            const Day day = today(group);
+            WallSlot& wall = state.wall(campaign.budget);
+            count_day(wall.tosses, day, 1);
+            count_day(wall.offered, day, worker_.billing().price(index, day));
+        }
+    }
+    if (slots.counters != kNone) {
+        state.mark_tossed(slots.counters);
+    }
+    return threshold == pacing::kAlways || pacing::passes(worker_.rng().next(), threshold);
+}
+
+Reason WorkerLedger::take(Pick& pick) noexcept {
     const GroupRecord& group = image_.groups()[pick.group];
     if (request_.invalid) {
         return Reason::none;
+    }
+    if (paced(image_, group) && !worker_.billing().take(pick.group, request_.now, pick.reserved)) {
+        return Reason::cap;
     }
     if (capped(group)) {
         Subjects subjects;
         gather(pick.group, pick.creative, false, subjects);
         if (!worker_.frequency().take(session_, subjects.list, second())) {
+            if (paced(image_, group)) {
+                worker_.billing().give_back(pick.group, request_.now, pick.reserved);
+            }
             return Reason::frequency;
         }
     }
+    worker_.count_serve();
     const uint32_t slot = worker_.slot_of(pick.group);
     if (slot != kNone) {
         const Day day = today(group);
@@ -100,6 +148,9 @@ void WorkerLedger::give_back(const Pick& pick) noexcept {
     if (slot != kNone) {
         worker_.state().slot(slot).at(Counter::serves).give_back(today(group), 1);
     }
+    if (paced(image_, group)) {
+        worker_.billing().give_back(pick.group, request_.now, pick.reserved);
+    }
 }
 
 // One event in a thousand impressions, until it is known better.
@@ -119,6 +170,9 @@ MicroCents WorkerLedger::ecpm(uint32_t index) noexcept {
 }
 
 void WorkerLedger::refused(uint32_t placement, uint32_t group, Reason reason) noexcept {
+    if (reason == Reason::pacing && exhausted_) {
+        reason = Reason::cap;
+    }
     const uint32_t slot = worker_.slot_of(group);
     if (slot != kNone) {
         worker_.state().refuse(slot, reason, today(image_.groups()[group]), 1);

@@ -15,11 +15,9 @@ public:
     // With `trace` the refusals are also put there, for debug=1.
     WorkerLedger(Worker& worker, const Request& request, std::vector<Refusal>* trace) noexcept;
 
-    // Pacing has its own issue: until then every coin falls right.
-    bool toss(uint32_t) noexcept { return true; }
-
+    bool toss(uint32_t group) noexcept;
     bool allows(uint32_t group, uint32_t creative) noexcept;
-    Reason take(const Pick& pick) noexcept;
+    Reason take(Pick& pick) noexcept;
     void give_back(const Pick& pick) noexcept;
     MicroCents ecpm(uint32_t group) noexcept;
     void refused(uint32_t placement, uint32_t group, Reason reason) noexcept;
@@ -32,6 +30,10 @@ private:
     Id id_of(CapLevel level, uint32_t group, uint32_t creative) const noexcept;
     void gather(uint32_t group, uint32_t creative, bool creative_only,
                 Subjects& subjects) const noexcept;
+    static bool paced(const Image& image, const GroupRecord& group) noexcept {
+        return group.limits(EventType::impression) || group.limits(EventType::click) ||
+               image.campaign_of(group).has_budget;
+    }
     // No look-up is made for visitors without a session.
     bool capped(const GroupRecord& group) const noexcept {
         return group.caps.count > 0 && !request_.session.empty() && !request_.invalid;
@@ -43,6 +45,7 @@ private:
     const Seconds now_;
     uint64_t session_ = 0;  // keyed hash
     std::vector<Refusal>* trace_;
+    bool exhausted_ = false;  // the coin tossed last: nothing is left for today
 };
 
 }  // namespace ads::ngx

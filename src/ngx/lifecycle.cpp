@@ -82,6 +82,36 @@ void publish_first(ngx_cycle_t* cycle, MainConf& conf) noexcept {
     malloc_trim(0);
 }
 
+// Before the first request each coin has its probability. Where nginx runs already,
+// one of its workers sees to that.
+void pace_first(MainConf& conf) noexcept {
+    auto& setup = *conf.setup;
+    const Who me = this_process();
+    Lease& lease = setup.target.state.head().pacing;
+    if (setup.target.zone.generation() == 0 ||
+        !lease.hold(me, static_cast<uint32_t>(ngx_time()), 1, process_alive)) {
+        return;
+    }
+    const uint32_t pin = setup.target.zone.enter(me, process_alive);
+    if (pin != kNone) {
+        uint64_t generation = 0;
+        const Image image = setup.target.zone.pin(pin, generation);
+        if (image.head().node == setup.target.state.head().node) {
+            Pacer pacer(setup.target.state, conf.reservation);
+            Millis now = static_cast<Millis>(ngx_time()) * 1000;
+#if ADS_TEST_CLOCK
+            now += setup.target.zone.head().clock_offset.load(std::memory_order_relaxed);
+#endif
+            pacer.bind(image, {image.group_slots(), image.campaign_slots()});
+            pacer.begin(now);
+            while (pacer.step(1000)) {
+            }
+        }
+        setup.target.zone.leave(pin);
+    }
+    lease.give_up(me);
+}
+
 void start_worker(ngx_cycle_t* cycle, MainConf& conf) noexcept {
     worker = new Worker(conf);
     if (!worker->start(cycle->log)) {
@@ -115,6 +145,7 @@ ngx_int_t init_module(ngx_cycle_t* cycle) {
         give_to_workers(cycle, std::string(view(conf->state_path)));
     }
     publish_first(cycle, *conf);
+    pace_first(*conf);
     if (restart) {
         start_worker(cycle, *conf);
     }

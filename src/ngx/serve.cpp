@@ -64,6 +64,7 @@ Token token_of(const Image& image, const Pick& pick, uint64_t serve, const Serve
     token.ad_group = group.id;
     token.creative = image.creatives()[pick.creative].id;
     token.experiment = pick.experiment;
+    token.reserve = std::min(pick.reserved, kTokenMaxMoney);
     token.placement = image.placements()[pick.placement].hash;
     token.agent = s.visitor.agent;
     token.node = worker->node();
@@ -244,6 +245,9 @@ ngx_int_t serve(Serve& s, std::span<const uint32_t> placements) noexcept {
     }
     WorkerLedger ledger(*worker, s.request, s.trace);
     decide(worker->view(), s.request, placements, s.page, worker->rng(), ledger);
+    for (const uint32_t placement : placements) {
+        worker->count_request(placement);
+    }
     if (worker->samples()) {
         sample_refusals(s, placements);
     }

@@ -7,6 +7,7 @@
 
 #include "core/query.hpp"
 #include "ngx/handlers.hpp"
+#include "ngx/status_pacing.hpp"
 #include "ngx/worker.hpp"
 #include "version.hpp"
 
@@ -16,8 +17,9 @@ namespace {
 
 constexpr size_t kDefaultLimit = 100;
 constexpr size_t kMaxLimit = 1000;
-constexpr size_t kHeadRoom = 16 << 10;
-constexpr size_t kRowRoom = 1024;  // six metrics of 70 characters are less, too
+constexpr size_t kHeadRoom = 48 << 10;  // 65 curves, too
+constexpr size_t kRowRoom =
+    3072;  // a group and a campaign; six metrics of 70 characters are less, too
 
 struct Filter {
     Id ad_group = 0;
@@ -103,6 +105,23 @@ void each_group(const Image& image, const Filter& filter, F f) noexcept {
     }
 }
 
+// The campaigns asked for that have a budget, at most `limit`.
+template <class F>
+void each_campaign(const Image& image, const Filter& filter, F f) noexcept {
+    size_t shown = 0;
+    const uint32_t group = filter.ad_group == 0 ? kNone : image.find_group(filter.ad_group);
+    for (uint32_t i = 0; i < image.campaigns().size() && shown < filter.limit; i++) {
+        const auto& campaign = image.campaigns()[i];
+        const bool asked =
+            (filter.campaign == 0 || campaign.id == filter.campaign) &&
+            (filter.ad_group == 0 || (group != kNone && image.groups()[group].campaign == i));
+        if (asked && campaign.has_budget) {
+            f(i);
+            shown++;
+        }
+    }
+}
+
 // Today's refusals by reason. Targeting reasons are counted on a sample of the
 // requests and scaled: those are named under "sampled".
 void put_refused(Out& out, uint32_t slot, Day day, bool estimated) noexcept {
@@ -161,10 +180,9 @@ void put_group(Out& out, const Image& image, uint32_t index) noexcept {
     out.number(row[Counter::conversions]);
     out.put(",\"spend_cents\":");
     out.millionths(static_cast<int64_t>(row[Counter::spend]));
-    // Nothing is paced yet: each draw is served.
-    out.put(",\"pace\":{\"strategy\":\"");
-    out.put(name_of(group.strategy));
-    out.put("\",\"status\":null,\"utilization\":null,\"probability\":1.0},");
+    out.put(',');
+    put_group_pacing(out, image, index);
+    out.put(',');
     put_refused(out, worker->slot_of(index), row.day, group.estimated());
     out.put('}');
 }
@@ -248,7 +266,20 @@ void put_json(Out& out, const Image& image, const Filter& filter, const MainConf
         first = false;
         put_group(out, image, group);
     });
-    out.put("],\"events\":{");
+    out.put("],\"campaigns\":[");
+    first = true;
+    each_campaign(image, filter, [&](uint32_t campaign) {
+        if (!first) {
+            out.put(',');
+        }
+        first = false;
+        put_campaign_pacing(out, image, campaign);
+    });
+    out.put("],\"health\":");
+    put_health(out);
+    out.put(",\"curves\":");
+    put_curves(out, image);
+    out.put(",\"events\":{");
     for (const auto& [total, name] : kEvents) {
         out.put('"');
         out.put(name);
@@ -359,6 +390,7 @@ void put_prometheus(Out& out, std::string_view label, const std::vector<Row>& ro
     }
     put_gauge(out, "ads_postgres_failing", "1 while no events go to PostgreSQL.",
               worker->zone().head().shipping.size.load(std::memory_order_relaxed) > 0);
+    put_health_metrics(out);
     for (const auto& metric : kMetrics) {
         put_metric_head(out, metric.name, "gauge", metric.help);
         for (const auto& row : rows) {

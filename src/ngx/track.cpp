@@ -155,6 +155,18 @@ Event event_of(ngx_http_request_t* r, const Tracked& tracked, Millis now) noexce
     return event;
 }
 
+// What the walls say to an event: it is billed, or has a reason why not.
+void bill(Event& event, const Token& token) noexcept {
+    const uint32_t group = worker->image().find_group(event.ad_group);
+    if (event.invalid != Invalid::none || group == kNone) {
+        return;
+    }
+    event.invalid = worker->billing().settle(event, group, token.reserve);
+    if (event.invalid != Invalid::none) {
+        event.price = 0;
+    }
+}
+
 // Claims, records and holds; NGX_AGAIN if another worker has the same token in
 // hand at this moment.
 ngx_int_t count(ngx_http_request_t* r, RequestCtx* ctx, const Tracked& tracked) noexcept {
@@ -167,7 +179,8 @@ ngx_int_t count(ngx_http_request_t* r, RequestCtx* ctx, const Tracked& tracked) 
             ctx->decision = "duplicate";
             break;
         case Claim::fresh: {
-            const Event event = event_of(r, tracked, worker->now());
+            Event event = event_of(r, tracked, worker->now());
+            bill(event, tracked.token);
             if (event.invalid != Invalid::none) {
                 worker->state().add(Total::invalid);
                 ctx->invalid = name_of(event.invalid);

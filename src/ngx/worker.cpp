@@ -19,6 +19,8 @@ constexpr ngx_msec_t kTick = 200;
 constexpr Millis kEditCheck = 400;
 constexpr Millis kAdoptCheck = 1000;
 constexpr uint32_t kLeaseSeconds = 3;
+constexpr Millis kPaceEvery = 1000;
+constexpr uint32_t kPaceStep = 500;             // groups in one turn of the loop
 constexpr uint32_t kFlushAt = kMaxPending - 2;  // claims of one turn
 
 std::array<uint64_t, 4> seed() noexcept {
@@ -71,13 +73,15 @@ bool Worker::start(ngx_log_t* log) {
     start_source();
     dummy_.fd = static_cast<ngx_socket_t>(-1);
     dummy_.log = log_;
-    for (auto* event : {&flush_event_, &tick_event_}) {
+    for (auto* event : {&flush_event_, &tick_event_, &pace_event_}) {
         event->data = &dummy_;
         event->log = log_;
     }
     flush_event_.handler = on_flush;
     tick_event_.handler = on_tick;
     tick_event_.cancelable = 1;
+    pace_event_.handler = on_pace;
+    pace_event_.cancelable = 1;
     ngx_add_timer(&tick_event_, kTick);
     start_shipper();
     return true;
@@ -117,9 +121,15 @@ Worker::~Worker() {
     if (source_ != nullptr) {
         source_->stop();
     }
-    if (tick_event_.timer_set) {
-        ngx_del_timer(&tick_event_);
+    for (auto* event : {&tick_event_, &pace_event_}) {
+        if (event->timer_set) {
+            ngx_del_timer(event);
+        }
     }
+    if (generation_ != 0) {
+        add_requests();
+    }
+    state_.head().pacing.give_up(me_);
     if (flush_event_.posted) {
         ngx_delete_posted_event(&flush_event_);
     }
@@ -163,6 +173,9 @@ bool Worker::refresh() noexcept {
 
 void Worker::follow_zone() noexcept {
     if (zone().generation() != generation_) {
+        if (generation_ != 0) {
+            add_requests();
+        }
         const Image image = zone().pin(pin_, generation_);
         view_.bind(image);
         find_slots();
@@ -172,16 +185,20 @@ void Worker::follow_zone() noexcept {
 // An image names the slots of one state. A worker whose configuration has
 // another (a reload has changed ads_state) looks its own up.
 void Worker::find_slots() noexcept {
-    own_slots_.clear();
+    own_groups_.clear();
+    own_campaigns_.clear();
+    asked_.assign(image().placements().size(), 0);
     if (image().head().node == node()) {
+        slots_ = {image().group_slots(), image().campaign_slots()};
         return;
     }
-    std::vector<Id> ids;
-    for (const auto& group : image().groups()) {
-        ids.push_back(group.id);
-    }
-    own_slots_.resize(ids.size());
-    state_.find_slots(ids, own_slots_);
+    own_groups_.resize(image().groups().size());
+    own_campaigns_.resize(image().campaigns().size());
+    const SlotList list(image(), own_groups_, own_campaigns_);
+    std::vector<uint32_t> slots(list.keys.size());
+    state_.find_slots(list.keys, slots);
+    list.set(slots);
+    slots_ = {own_groups_, own_campaigns_};
 }
 
 Claim Worker::claim(const Token& token, uint32_t& entry) noexcept {
@@ -222,6 +239,7 @@ Completion Worker::completion_of(const Event& event, uint32_t entry) const noexc
         completion.today = image().day_of(campaign, event.time / 1000);
         completion.day = pixel ? image().day_of(campaign, event.issued / 1000) : completion.today;
         completion.spend = event.price;
+        completion.delay = event.time - event.issued;
     }
     return completion;
 }
@@ -296,6 +314,9 @@ void Worker::complete(const Completion& c, bool written) noexcept {
             state_.dedupe().release(c.entry, place_);
         }
         return;
+    }
+    if (c.type == EventType::impression && c.counts) {
+        state_.head().health.seen(now() / 1000, c.delay);
     }
     if (c.counts && c.slot != kNone) {
         GroupSlot& slot = state_.slot(c.slot);
@@ -374,6 +395,10 @@ void Worker::tick() noexcept {
         zone().lease(me_, static_cast<uint32_t>(ngx_time()), kLeaseSeconds, process_alive);
     if (shipper_ != nullptr) {
         tend_shipper();
+    }
+    if (ready) {
+        add_requests();
+        pace(leads);
     }
     if (!leads) {
         if (leaving) {

@@ -15,6 +15,8 @@
 #include "io/spool.hpp"
 #include "ngx/answer.hpp"
 #include "ngx/conf.hpp"
+#include "shm/billing.hpp"
+#include "shm/pacer.hpp"
 
 namespace ads::ngx {
 
@@ -27,6 +29,7 @@ struct Completion {
     Day day = 0;             // to which it belongs
     Day today = 0;           // on which it came
     MicroCents spend = 0;
+    Millis delay = 0;  // since the serve
 };
 
 class Worker {
@@ -48,10 +51,16 @@ public:
 
     State& state() noexcept { return state_; }
 
-    // Where the group's counters are in state(); kNone: nowhere.
-    uint32_t slot_of(uint32_t group) const noexcept {
-        return own_slots_.empty() ? image().slot_of(group) : own_slots_[group];
-    }
+    // Where the counters of the image are in state().
+    const Slots& slots() const noexcept { return slots_; }
+    uint32_t slot_of(uint32_t group) const noexcept { return slots_.groups[group].counters; }
+    Seconds reservation() const noexcept { return conf_.reservation; }
+    Billing billing() const noexcept { return {image(), slots_, state_, reservation()}; }
+
+    void count_serve() noexcept { served_++; }
+
+    // A request for this placement: the traffic that pacing goes by.
+    void count_request(uint32_t placement) noexcept { asked_[placement]++; }
 
     Zone& zone() noexcept { return setup_.target.zone; }
     Rng& rng() noexcept { return rng_; }
@@ -92,6 +101,7 @@ public:
 private:
     static void on_flush(ngx_event_t* event);
     static void on_tick(ngx_event_t* event);
+    static void on_pace(ngx_event_t* event);
 
     void post_flush() noexcept;
     void follow_zone() noexcept;
@@ -102,6 +112,9 @@ private:
     void tick() noexcept;
     void edit_catalog() noexcept;
     void adopt_dead() noexcept;
+    void add_requests() noexcept;
+    void pace(bool leads) noexcept;
+    void log_health() noexcept;
     void log_drops(const Flushed& flushed) noexcept;
     void log_damage(const Adopted& adopted) noexcept;
     void start_source();
@@ -117,7 +130,15 @@ private:
     uint32_t pin_ = kNone;    // in the zone
     uint64_t generation_ = 0;
     View view_;
-    std::vector<uint32_t> own_slots_;  // where the image's are of another state
+    Slots slots_;  // the image's, or where those are of another state, these:
+    std::vector<GroupSlots> own_groups_;
+    std::vector<CampaignSlots> own_campaigns_;
+    std::vector<uint32_t> asked_;   // by placement, since the last tick
+    uint64_t served_ = 0;           // the same
+    std::unique_ptr<Pacer> pacer_;  // of the one worker that paces
+    uint64_t paced_generation_ = 0;
+    Millis last_pace_ = 0;
+    HealthReport health_;  // as it was logged
     Rng rng_;
     Frequency frequency_;
     DeviceCache devices_;
@@ -129,6 +150,7 @@ private:
     ngx_queue_t ready_;
     ngx_event_t flush_event_{};
     ngx_event_t tick_event_{};
+    ngx_event_t pace_event_{};
     ngx_connection_t dummy_{};               // nginx wants events to have one, for its log
     std::unique_ptr<CatalogSource> source_;  // of live edits
     std::unique_ptr<Shipper> shipper_;       // nullptr: events stay in the spool

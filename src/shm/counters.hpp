@@ -114,11 +114,48 @@ struct DayCounter {
 // Reasons are counted but for `none` and `lost`.
 inline constexpr size_t kRefusals = static_cast<size_t>(Reason::lost) - 1;
 
-// The counters of one ad group. The slot belongs to the id, not to a catalog:
-// a group that is gone keeps it for some days, one that returns finds it.
-struct alignas(64) GroupSlot {
+// What a slot of the state holds: the counters of an ad group, the wall of a
+// limit, or how a limit is paced. A campaign's budget is paced once for each
+// strategy that its groups use: pace_budget + strategy.
+enum class SlotKind : uint8_t {
+    group,
+    impressions,  // of a group
+    clicks,
+    budget,  // of a campaign
+    pace_impressions,
+    pace_clicks,
+    pace_budget,
+};
+
+inline constexpr SlotKind pace_of(Strategy strategy) noexcept {
+    return static_cast<SlotKind>(static_cast<unsigned>(SlotKind::pace_budget) +
+                                 static_cast<unsigned>(strategy));
+}
+
+struct SlotKey {
+    Id id = 0;
+    SlotKind kind = SlotKind::group;
+    constexpr SlotKey() noexcept = default;
+    constexpr SlotKey(Id id, SlotKind kind = SlotKind::group) noexcept : id(id), kind(kind) {}
+    constexpr uint64_t number() const noexcept {
+        return uint64_t{static_cast<uint8_t>(kind)} << 32 | id;
+    }
+};
+
+// A slot belongs to an id, not to a catalog: what is gone keeps it for some days,
+// what returns finds it.
+struct SlotHead {
     std::atomic<uint32_t> id;         // 0: free
-    std::atomic<uint32_t> last_seen;  // Unix seconds of the last catalog with it
+    std::atomic<uint16_t> last_seen;  // Unix day of the last catalog with it
+    std::atomic<SlotKind> kind;
+};
+static_assert(sizeof(SlotHead) == 8);
+
+inline constexpr size_t kSlotBytes = 256;
+
+// The counters of one ad group.
+struct alignas(64) GroupSlot {
+    SlotHead head;
     std::array<DayCounter, kCounters> counters;
     std::array<std::atomic<uint64_t>, kRefusals> refusals;  // of the newest day, by reason
 
@@ -126,7 +163,7 @@ struct alignas(64) GroupSlot {
     const DayCounter& at(Counter c) const noexcept { return counters[static_cast<size_t>(c)]; }
 };
 
-static_assert(sizeof(GroupSlot) == 256);
+static_assert(sizeof(GroupSlot) == kSlotBytes);
 
 inline size_t refusal_index(Reason reason) noexcept {
     return static_cast<size_t>(reason) - 1;

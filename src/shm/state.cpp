@@ -11,7 +11,8 @@ namespace ads {
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr Seconds kKeep = 3 * 86'400;  // two local days, wherever on Earth
+constexpr Seconds kKeepDays = 3;  // two local days, wherever on Earth
+constexpr double kKeepCurve = 8 * 86'400;
 
 size_t pages(size_t bytes) noexcept {
     return (bytes + kPage - 1) / kPage * kPage;
@@ -21,8 +22,25 @@ size_t workers_offset() noexcept {
     return pages(sizeof(StateHead));
 }
 
-size_t dedupe_offset() noexcept {
+size_t curves_offset() noexcept {
     return workers_offset() + pages(sizeof(WorkerSlot) * kMaxWorkers);
+}
+
+size_t tossed_offset() noexcept {
+    return curves_offset() + pages(sizeof(CurveSlot) * kCurves);
+}
+
+size_t dedupe_offset() noexcept {
+    return tossed_offset() + pages(kTossedBits / 8);
+}
+
+// What a slot holds, whatever that is, as words behind its head.
+void clear_slot(GroupSlot& slot) noexcept {
+    static_assert(sizeof(GroupSlot) % sizeof(uint64_t) == 0);
+    auto* words = reinterpret_cast<std::atomic<uint64_t>*>(&slot);
+    for (size_t i = 1; i < sizeof(GroupSlot) / sizeof(uint64_t); i++) {
+        words[i].store(0, std::memory_order_relaxed);
+    }
 }
 
 size_t slots_offset(uint64_t dedupe_entries) noexcept {
@@ -75,6 +93,9 @@ State State::attach(std::byte* memory) noexcept {
     State state;
     state.head_ = reinterpret_cast<StateHead*>(memory);
     state.workers_ = {reinterpret_cast<WorkerSlot*>(memory + workers_offset()), kMaxWorkers};
+    state.curves_ = {reinterpret_cast<CurveSlot*>(memory + curves_offset()), kCurves};
+    state.tossed_ = {reinterpret_cast<std::atomic<uint64_t>*>(memory + tossed_offset()),
+                     kTossedBits / 64};
     state.slots_ = reinterpret_cast<GroupSlot*>(memory + state.head_->slots_offset);
     state.dedupe_ = Dedupe(
         {reinterpret_cast<DedupeEntry*>(memory + dedupe_offset()), state.head_->dedupe_entries},
@@ -82,33 +103,32 @@ State State::attach(std::byte* memory) noexcept {
     return state;
 }
 
-uint32_t State::assign_slots(std::span<const Id> ids, std::span<uint32_t> out, Seconds now) {
+uint32_t State::assign_slots(std::span<const SlotKey> keys, std::span<uint32_t> out, Seconds now) {
     const uint32_t count = slots();
-    std::unordered_map<Id, uint32_t> owned;
+    std::unordered_map<uint64_t, uint32_t> owned;
     std::vector<uint32_t> free;
     for (uint32_t i = count; i-- > 0;) {
-        const Id id = slots_[i].id.load(std::memory_order_relaxed);
-        if (id != 0) {
-            owned.emplace(id, i);
+        if (const SlotKey key = key_of(i); key.id != 0) {
+            owned.emplace(key.number(), i);
         } else {
             free.push_back(i);
         }
     }
-    const auto stamp = static_cast<uint32_t>(now);
+    const auto today = static_cast<uint16_t>(now / 86'400);
     std::vector<size_t> homeless;
-    for (size_t i = 0; i < ids.size(); i++) {
-        const auto found = owned.find(ids[i]);
+    for (size_t i = 0; i < keys.size(); i++) {
+        const auto found = owned.find(keys[i].number());
         out[i] = found == owned.end() ? kNoSlot : found->second;
         if (out[i] == kNoSlot) {
             homeless.push_back(i);
         } else {
-            slots_[out[i]].last_seen.store(stamp, std::memory_order_relaxed);
+            slots_[out[i]].head.last_seen.store(today, std::memory_order_relaxed);
         }
     }
     if (homeless.size() > free.size()) {
-        for (const auto& [id, slot] : owned) {
-            if (slots_[slot].last_seen.load(std::memory_order_relaxed) + kKeep < now) {
-                slots_[slot].id.store(0, std::memory_order_relaxed);
+        for (const auto& [key, slot] : owned) {
+            if (slots_[slot].head.last_seen.load(std::memory_order_relaxed) + kKeepDays < today) {
+                slots_[slot].head.id.store(0, std::memory_order_relaxed);
                 free.insert(free.begin(), slot);
             }
         }
@@ -120,31 +140,56 @@ uint32_t State::assign_slots(std::span<const Id> ids, std::span<uint32_t> out, S
             continue;
         }
         GroupSlot& slot = slots_[free.back()];
-        for (auto& counter : slot.counters) {
-            for (auto& word : counter.words) {
-                word.store(0, std::memory_order_relaxed);
-            }
-        }
-        for (auto& word : slot.refusals) {
-            word.store(0, std::memory_order_relaxed);
-        }
-        slot.last_seen.store(stamp, std::memory_order_relaxed);
-        slot.id.store(ids[i], std::memory_order_release);
+        clear_slot(slot);
+        slot.head.last_seen.store(today, std::memory_order_relaxed);
+        slot.head.kind.store(keys[i].kind, std::memory_order_relaxed);
+        slot.head.id.store(keys[i].id, std::memory_order_release);
         out[i] = free.back();
         free.pop_back();
     }
     return without;
 }
 
-void State::find_slots(std::span<const Id> ids, std::span<uint32_t> out) const {
-    std::unordered_map<Id, uint32_t> owned;
+SlotKey State::key_of(uint32_t slot) const noexcept {
+    const SlotHead& head = slots_[slot].head;
+    const Id id = head.id.load(std::memory_order_acquire);
+    return {id, head.kind.load(std::memory_order_relaxed)};
+}
+
+void State::find_slots(std::span<const SlotKey> keys, std::span<uint32_t> out) const {
+    std::unordered_map<uint64_t, uint32_t> owned;
     for (uint32_t i = 0; i < slots(); i++) {
-        owned.emplace(slots_[i].id.load(std::memory_order_relaxed), i);
+        owned.emplace(key_of(i).number(), i);
     }
-    for (size_t i = 0; i < ids.size(); i++) {
-        const auto found = owned.find(ids[i]);
+    for (size_t i = 0; i < keys.size(); i++) {
+        const auto found = owned.find(keys[i].number());
         out[i] = found == owned.end() ? kNoSlot : found->second;
     }
+}
+
+// Whoever takes a free one, or one of a placement that nobody asked for in days.
+// The one who paces is the only one who calls this.
+uint32_t State::curve_of(uint32_t placement) noexcept {
+    uint32_t free = 0;
+    double newest = 0;
+    for (uint32_t i = 1; i < kCurves; i++) {
+        newest = std::max(newest, curves_[i].curve.last);
+    }
+    for (uint32_t i = 1; i < kCurves; i++) {
+        const uint32_t owner = curves_[i].placement.load(std::memory_order_relaxed);
+        if (owner == placement) {
+            return i;
+        }
+        if (free == 0 && (owner == 0 || curves_[i].curve.last + kKeepCurve < newest)) {
+            free = i;
+        }
+    }
+    if (free != 0) {
+        curves_[free].requests.store(0, std::memory_order_relaxed);
+        curves_[free].curve = {};
+        curves_[free].placement.store(placement, std::memory_order_release);
+    }
+    return free;
 }
 
 uint32_t State::enter(Who who) noexcept {

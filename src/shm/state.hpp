@@ -1,9 +1,9 @@
 // Everything that outlives a process, laid out in one block of memory: a
 // mapped file, or a part of the zone where there is none.
 //
-//   StateHead | WorkerSlot[kMaxWorkers] | DedupeEntry[…] | GroupSlot[…]
+//   StateHead | WorkerSlot[kMaxWorkers] | CurveSlot[kCurves] | tossed | DedupeEntry[…] | slots[…]
 //
-// The group slots come last: the file may grow while it is mapped.
+// The slots come last: the file may grow while it is mapped.
 #pragma once
 
 #include <array>
@@ -16,6 +16,9 @@
 #include "core/types.hpp"
 #include "shm/counters.hpp"
 #include "shm/dedupe.hpp"
+#include "shm/health.hpp"
+#include "shm/lease.hpp"
+#include "shm/walls.hpp"
 #include "shm/who.hpp"
 
 namespace ads {
@@ -37,6 +40,9 @@ struct alignas(64) TotalCounter {
     std::atomic<uint64_t> value;
 };
 
+inline constexpr uint32_t kCurves = 65;            // the site's, and so many placements less one
+inline constexpr uint32_t kTossedBits = 1u << 17;  // of slots, modulo
+
 struct StateHead {
     std::atomic<uint64_t> magic;  // written last
     uint32_t node;                // names this machine's state in tokens, never 0
@@ -46,11 +52,13 @@ struct StateHead {
     uint64_t dedupe_entries;
     uint64_t slots_offset;
     std::atomic<uint32_t> slots;  // grows
+    Lease pacing;                 // of the one who paces
     DedupeStats dedupe;
+    Health health;
     std::array<TotalCounter, kTotals> totals;
 };
 
-inline constexpr uint64_t kStateMagic = 0x3430'6574'6174'7361;  // changes with the layout
+inline constexpr uint64_t kStateMagic = 0x3530'6574'6174'7361;  // changes with the layout
 
 class State {
 public:
@@ -87,16 +95,37 @@ public:
     }
 
     GroupSlot& slot(uint32_t index) const noexcept { return slots_[index]; }
+    WallSlot& wall(uint32_t index) const noexcept {
+        return reinterpret_cast<WallSlot&>(slots_[index]);
+    }
+    PaceSlot& pace(uint32_t index) const noexcept {
+        return reinterpret_cast<PaceSlot&>(slots_[index]);
+    }
+
+    // Groups whose coin was tossed, by their counters' slot.
+    void mark_tossed(uint32_t slot) noexcept {
+        auto& word = tossed_[slot % kTossedBits / 64];
+        const uint64_t bit = uint64_t{1} << (slot % 64);
+        if ((word.load(std::memory_order_relaxed) & bit) == 0) {
+            word.fetch_or(bit, std::memory_order_relaxed);
+        }
+    }
+    std::span<std::atomic<uint64_t>> tossed() const noexcept { return tossed_; }
+
+    std::span<CurveSlot> curves() const noexcept { return curves_; }
+    // The curve of a placement, by its hash; 0, the site's, where all are taken.
+    uint32_t curve_of(uint32_t placement) noexcept;
+
     uint32_t slots() const noexcept { return head_->slots.load(std::memory_order_acquire); }
 
-    // Gives each id of `ids` its slot, in `out`: the one it has, else a free
-    // one, else one whose group has been gone for three days. Returns how many
-    // found none (they get kNoSlot). One caller at a time.
+    // Gives each key its slot, in `out`: the one it has, else a free one, else one
+    // whose owner has been gone for some days. Returns how many found none (they
+    // get kNoSlot). One caller at a time.
     static constexpr uint32_t kNoSlot = 0xffff'ffff;
-    uint32_t assign_slots(std::span<const Id> ids, std::span<uint32_t> out, Seconds now);
+    uint32_t assign_slots(std::span<const SlotKey> keys, std::span<uint32_t> out, Seconds now);
 
-    // The slots that these ids have, kNoSlot for those without.
-    void find_slots(std::span<const Id> ids, std::span<uint32_t> out) const;
+    // The slots that these have, kNoSlot for those without.
+    void find_slots(std::span<const SlotKey> keys, std::span<uint32_t> out) const;
 
     // A worker's place; kNoSlot if all are taken. Places of the dead are not
     // given out before they are resolved.
@@ -109,9 +138,13 @@ public:
     uint32_t adopt_dead(Who me, Alive alive, Who& dead) noexcept;
 
 private:
+    SlotKey key_of(uint32_t slot) const noexcept;
+
     StateHead* head_ = nullptr;
     GroupSlot* slots_ = nullptr;
     std::span<WorkerSlot> workers_;
+    std::span<CurveSlot> curves_;
+    std::span<std::atomic<uint64_t>> tossed_;
     Dedupe dedupe_;
 };
 

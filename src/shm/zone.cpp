@@ -151,24 +151,6 @@ void Zone::flip(int64_t now) noexcept {
     head_->generation.store(next);
 }
 
-bool Zone::lease(Who me, uint32_t now, uint32_t seconds, Alive alive) noexcept {
-    uint64_t word = head_->lease.load();
-    const auto holder = static_cast<uint32_t>(word >> 32);
-    const auto expires = static_cast<uint32_t>(word);
-    // The lease names only the pid: its short life bounds a mistaken identity.
-    if (holder != 0 && holder != pid_of(me) && expires > now && alive(holder)) {
-        return false;
-    }
-    return head_->lease.compare_exchange_strong(word, uint64_t{pid_of(me)} << 32 | (now + seconds));
-}
-
-void Zone::give_up_lease(Who me) noexcept {
-    uint64_t word = head_->lease.load();
-    if (word >> 32 == pid_of(me)) {
-        head_->lease.compare_exchange_strong(word, 0);
-    }
-}
-
 void Zone::set_shipping(Who me, std::string_view text, Alive alive) noexcept {
     auto& by = head_->shipping_by;
     Who who = by.load();

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "core/image.hpp"
+#include "shm/lease.hpp"
 #include "shm/who.hpp"
 
 namespace ads {
@@ -43,7 +44,7 @@ struct ZoneHead {
     std::atomic<uint32_t> image_node;  // of the state it goes with
     std::atomic<uint64_t> epoch;       // of the configuration that may publish
     std::atomic<Who> publisher;
-    std::atomic<uint64_t> lease;        // {pid : 32, expires : 32} of the one live editor
+    Lease lease;                        // of the one live editor
     std::atomic<uint64_t> waits_for;    // whom publication waits for
     std::atomic<int64_t> clock_offset;  // of the test clock, ms
     uint64_t half_size;
@@ -131,8 +132,10 @@ public:
     }
 
     // The right to edit live, held by one worker of all. Renewing is the same call.
-    bool lease(Who me, uint32_t now, uint32_t seconds, Alive alive) noexcept;
-    void give_up_lease(Who me) noexcept;
+    bool lease(Who me, uint32_t now, uint32_t seconds, Alive alive) noexcept {
+        return head_->lease.hold(me, now, seconds, alive);
+    }
+    void give_up_lease(Who me) noexcept { head_->lease.give_up(me); }
 
     // What keeps a worker's events from PostgreSQL; empty: nothing. Of several
     // that have trouble the first is heard, until it has none or is gone.

@@ -114,14 +114,14 @@ TEST_F(PublishTest, GroupsGetTheirSlots) {
     ASSERT_EQ(publish(catalog_of({12, 13}), &without), Publish::done);
     EXPECT_EQ(without, 0u);
     const Image first = image();
-    const uint32_t slot = first.slot_of(first.find_group(13));
+    const uint32_t slot = first.group_slots()[first.find_group(13)].counters;
     ASSERT_LT(slot, kSlots);
-    EXPECT_EQ(target_.state.slot(slot).id.load(), 13u);
-    EXPECT_NE(first.slot_of(first.find_group(12)), slot);
+    EXPECT_EQ(target_.state.slot(slot).head.id.load(), 13u);
+    EXPECT_NE(first.group_slots()[first.find_group(12)].counters, slot);
 
     ASSERT_EQ(publish(catalog_of({14, 13}), &without), Publish::done);
     const Image second = image();
-    EXPECT_EQ(second.slot_of(second.find_group(13)), slot) << "as before";
+    EXPECT_EQ(second.group_slots()[second.find_group(13)].counters, slot) << "as before";
 }
 
 TEST_F(PublishTest, MoreGroupsThanSlots) {
@@ -130,7 +130,7 @@ TEST_F(PublishTest, MoreGroupsThanSlots) {
     EXPECT_EQ(without, 2u);
     int none = 0;
     for (uint32_t i = 0; i < 6; i++) {
-        none += image().slot_of(i) == kNone;
+        none += image().group_slots()[i].counters == kNone;
     }
     EXPECT_EQ(none, 2);
 }

@@ -46,7 +46,7 @@ protected:
     TempFolder folder_;
 };
 
-uint32_t slot_of(State state, Id id) {
+uint32_t slot_of(State state, SlotKey id) {
     uint32_t slot = 0;
     EXPECT_EQ(state.assign_slots({&id, 1}, {&slot, 1}, kNow), 0u);
     return slot;

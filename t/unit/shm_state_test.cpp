@@ -34,14 +34,15 @@ protected:
         return State::attach(memory_.data());
     }
 
-    std::vector<uint32_t> assign(const std::vector<Id>& ids, Seconds now, uint32_t without = 0) {
+    std::vector<uint32_t> assign(const std::vector<SlotKey>& ids, Seconds now,
+                                 uint32_t without = 0) {
         std::vector<uint32_t> out(ids.size(), 12345);
         EXPECT_EQ(state_.assign_slots(ids, out, now), without);
         std::set<uint32_t> distinct;
         for (size_t i = 0; i < ids.size(); i++) {
             if (out[i] != State::kNoSlot) {
                 EXPECT_LT(out[i], slots_);
-                EXPECT_EQ(state_.slot(out[i]).id.load(), ids[i]);
+                EXPECT_EQ(state_.slot(out[i]).head.id.load(), ids[i].id);
                 EXPECT_TRUE(distinct.insert(out[i]).second) << "a slot given twice";
             }
         }
@@ -59,9 +60,11 @@ protected:
     State state_;
 };
 
-std::vector<Id> ids(Id first, size_t count) {
-    std::vector<Id> list(count);
-    std::iota(list.begin(), list.end(), first);
+std::vector<SlotKey> ids(Id first, size_t count) {
+    std::vector<SlotKey> list(count);
+    for (auto& key : list) {
+        key.id = first++;
+    }
     return list;
 }
 
@@ -75,7 +78,7 @@ TEST_F(ShmState, StartsEmpty) {
         EXPECT_EQ(state_.total(static_cast<Total>(i)), 0u);
     }
     for (uint32_t i = 0; i < 16; i++) {
-        EXPECT_EQ(state_.slot(i).id.load(), 0u);
+        EXPECT_EQ(state_.slot(i).head.id.load(), 0u);
     }
 }
 
@@ -236,14 +239,14 @@ TEST_F(ShmState, AFullTableKeepsTheRemovedForThreeDays) {
     for (size_t i = 0; i < 15; i++) {
         EXPECT_EQ(early[i], first[i + 1]);
     }
-    const auto late = assign(next, kNow + 3 * kDay + 1);
+    const auto late = assign(next, kNow + 4 * kDay);
     EXPECT_EQ(late.back(), first[0]);
     EXPECT_EQ(counted(late.back()), 0u) << "the new group starts at zero";
     for (size_t i = 0; i < 15; i++) {
         EXPECT_EQ(late[i], first[i + 1]);
         EXPECT_EQ(counted(late[i]), 5u);
     }
-    EXPECT_EQ(assign({1}, kNow + 3 * kDay + 2, 1)[0], State::kNoSlot) << "its place is another's";
+    EXPECT_EQ(assign({1}, kNow + 4 * kDay, 1)[0], State::kNoSlot) << "its place is another's";
 }
 
 TEST_F(ShmState, EachCatalogRenewsWhatItHas) {
@@ -252,7 +255,7 @@ TEST_F(ShmState, EachCatalogRenewsWhatItHas) {
         assign(ids(1, 16), kNow + day * kDay);
     }
     assign({100}, kNow + 12 * kDay, 1);
-    assign({100}, kNow + 13 * kDay + 1, 0);
+    assign({100}, kNow + 14 * kDay, 0);
 }
 
 TEST_F(ShmState, MoreGroupsThanSlots) {

@@ -172,6 +172,19 @@ Intervals Calendar::open_intervals(const std::vector<Schedule>& schedule,
     return open;
 }
 
+Intervals joined(Intervals all) {
+    std::sort(all.begin(), all.end());
+    Intervals open;
+    for (const auto& [from, to] : all) {
+        if (!open.empty() && from <= open.back().second) {
+            open.back().second = std::max(open.back().second, to);
+        } else {
+            open.emplace_back(from, to);
+        }
+    }
+    return open;
+}
+
 DayTable local_days(const std::string& zone_name, Seconds from, Seconds to) {
     return Calendar(zone_name, from, to).local_days();
 }

@@ -63,6 +63,9 @@ private:
     std::vector<Period> periods_;  // without a hole, from before from_ to after to_
 };
 
+// When any of them is open.
+Intervals joined(Intervals all);
+
 DayTable local_days(const std::string& zone_name, Seconds from, Seconds to);
 
 Intervals open_intervals(const std::string& zone_name, const std::vector<Schedule>& schedule,

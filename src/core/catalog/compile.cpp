@@ -8,6 +8,7 @@
 #include <map>
 #include <new>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 #include <unordered_map>
 
@@ -15,6 +16,7 @@
 #include "core/catalog/calendar.hpp"
 #include "core/catalog/fragments.hpp"
 #include "core/catalog/index.hpp"
+#include "core/pacing/limits.hpp"
 
 namespace ads::catalog {
 
@@ -73,6 +75,7 @@ public:
         lay_seats();
         lay_index();
         lay_openings();
+        lay_budgets();
         return finish(hash);
     }
 
@@ -112,8 +115,11 @@ private:
             index = known->second;
             return calendars_[index];
         }
-        calendars_.emplace_back(timezone, now_, now_ + kHorizon);
         const auto days = local_days(timezone, now_ - kHistory, now_ + kHorizon + 2 * 86'400);
+        // Pacing wants the whole of today.
+        const auto tomorrow = std::upper_bound(days.starts.begin(), days.starts.end(), now_);
+        const Seconds today = tomorrow == days.starts.begin() ? now_ : *(tomorrow - 1);
+        calendars_.emplace_back(timezone, std::min(today, now_), now_ + kHorizon);
         index = static_cast<uint32_t>(zones_.size());
         zones_.push_back({.name = build_.text(timezone),
                           .starts = build_.add(days.starts),
@@ -165,6 +171,13 @@ private:
         r.price_model = g.price.model;
         r.status = g.status;
         r.strategy = g.pacing.strategy;
+        r.cap_on = g.pacing.cap_on;
+        r.impression_cap = g.pacing.daily_impression_cap.value_or(0);
+        r.click_cap = g.pacing.daily_click_cap.value_or(0);
+        if (g.pacing.goal) {
+            r.goal = g.pacing.goal->count;
+            r.goal_on = g.pacing.goal->on;
+        }
         r.price = unit_price(g.price);
         r.ecpm = ecpm(g.price);
         r.exclusive = g.exclusive;
@@ -313,7 +326,7 @@ private:
         if (!draft.can_run || !any_creative(runs)) {
             return Reason::status;
         }
-        if (draft.open.empty()) {
+        if (draft.open.empty() || draft.open.back().second <= now_) {
             return draft.in_flight ? Reason::schedule : Reason::flight;
         }
         if (!any_creative([&](const auto& c) { return runs(c) && placement.accepts(c); })) {
@@ -407,7 +420,9 @@ private:
     }
 
     bool open_now(const Draft& draft) const {
-        return !draft.open.empty() && draft.open.front().first <= now_;
+        return std::any_of(draft.open.begin(), draft.open.end(), [&](const auto& interval) {
+            return interval.first <= now_ && now_ < interval.second;
+        });
     }
 
     void lay_openings() {
@@ -429,20 +444,66 @@ private:
             max_words_ = std::max(max_words_, static_cast<uint32_t>(open.size()));
         }
         for (uint32_t g = 0; g < drafts_.size(); g++) {
-            std::vector<Interval> intervals;
             for (const auto& [open, close] : drafts_[g].open) {
-                intervals.push_back({open, close});
                 if (open > now_) {
                     boundaries_.push_back({open, g, 1});
                 }
-                if (close < now_ + kHorizon) {
+                if (close > now_ && close < now_ + kHorizon) {
                     boundaries_.push_back({close, g, 0});
                 }
             }
-            drafts_[g].record.open = build_.add(intervals);
+            drafts_[g].record.open = lay_intervals(drafts_[g].open);
         }
         std::stable_sort(boundaries_.begin(), boundaries_.end(),
                          [](const Boundary& a, const Boundary& b) { return a.at < b.at; });
+    }
+
+    Slice<Interval> lay_intervals(const Intervals& intervals) {
+        std::vector<Interval> records;
+        for (const auto& [open, close] : intervals) {
+            records.push_back({open, close});
+        }
+        return build_.add(records);
+    }
+
+    // What pacing has to know of a campaign with a budget.
+    void lay_budgets() {
+        struct Sum {
+            Intervals open;
+            std::set<uint32_t> placements;
+            double groups = 0;
+        };
+        std::vector<Sum> sums(campaigns_.size());
+        for (const auto& draft : drafts_) {
+            auto& campaign = campaigns_[draft.record.campaign];
+            if (!campaign.has_budget) {
+                continue;
+            }
+            campaign.strategies |= 1u << static_cast<unsigned>(draft.record.strategy);
+            Sum& sum = sums[draft.record.campaign];
+            campaign.only_estimates =
+                draft.record.estimated() && (sum.groups == 0 || campaign.only_estimates);
+            sum.groups++;
+            campaign.unit +=
+                pacing::expected_price(draft.record.price_model, draft.record.price, 0, 0);
+            sum.open.insert(sum.open.end(), draft.open.begin(), draft.open.end());
+            if (draft.group->targeting.placements.empty()) {
+                for (uint32_t p = 0; p < placements_.size(); p++) {
+                    sum.placements.insert(p);
+                }
+            }
+            for (const auto& slug : draft.group->targeting.placements) {
+                sum.placements.insert(by_slug_.at(slug));
+            }
+        }
+        for (size_t i = 0; i < campaigns_.size(); i++) {
+            if (campaigns_[i].has_budget) {
+                campaigns_[i].unit /= std::max(1.0, sums[i].groups);
+                campaigns_[i].open = lay_intervals(joined(std::move(sums[i].open)));
+                campaigns_[i].placements = build_.add(
+                    std::vector<uint32_t>(sums[i].placements.begin(), sums[i].placements.end()));
+            }
+        }
     }
 
     std::vector<char> finish(uint64_t hash) {
@@ -463,7 +524,8 @@ private:
         head.creatives = build_.add(creatives_);
         head.placements = build_.add(placements_);
         head.boundaries = build_.add(boundaries_);
-        head.slots = build_.add(std::vector<uint32_t>(groups.size(), kNone));
+        head.group_slots = build_.add(std::vector<GroupSlots>(groups.size()));
+        head.campaign_slots = build_.add(std::vector<CampaignSlots>(campaigns_.size()));
         std::vector<uint32_t> by_id(groups.size());
         std::iota(by_id.begin(), by_id.end(), 0);
         std::sort(by_id.begin(), by_id.end(),

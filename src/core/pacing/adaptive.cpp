@@ -9,7 +9,7 @@ namespace {
 // Whether what still comes is likely to be too little: then hold nothing back.
 double guard(const Outlook& o, const Delivery& d, double left_over) noexcept {
     const double noise = kNoise * o.supply;
-    const double level = (d.seen + noise) / (o.supply * o.passed + noise);
+    const double level = (d.seen + noise) / (o.supply * (o.passed - o.missed) + noise);
     const double to_come = level * o.supply * (1 - o.passed) * d.confirm;
     return to_come > 0 ? std::clamp((left_over / (d.unit * to_come) - 0.8) / 0.2, 0.0, 1.0) : 0;
 }

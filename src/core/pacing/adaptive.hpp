@@ -18,6 +18,7 @@ struct Outlook {
     double elapsed = 0;      // t: active seconds
     double total = 0;        // T
     double passed = 0;       // F(t): share of the day's traffic that is over
+    double missed = 0;       // of that, before anybody counted: a catalog of the afternoon
     double target = 0;       // G(t): share of the amount that is due
     double target_soon = 0;  // G(t + 30)
     double supply = 1;       // V: tosses of a whole day like this
@@ -29,7 +30,7 @@ struct Delivery {
     double unit = 1;     // u: what a serve brings
     double used = 0;     // S
     double rate = 0;     // lam: tosses a second
-    double seen = 0;     // tosses today
+    double seen = 0;     // tosses today, since they are counted
     double confirm = 1;  // rc: serves that come to count; 1 where the serve does
 };
 

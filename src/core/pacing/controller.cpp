@@ -144,6 +144,10 @@ Outlook outlook(const State& state, const Aim& aim, const Supply& supply, double
     o.elapsed = supply.day().elapsed(now);
     o.total = supply.day().total();
     o.passed = supply.whole() > 0 ? supply.mass(now) / supply.whole() : 0;
+    // Who was not there cannot say that little came.
+    o.missed = !state.learning      ? o.passed
+               : supply.whole() > 0 ? std::min(o.passed, state.mass_first / supply.whole())
+                                    : 0;
     o.target = target(aim, supply, o.elapsed);
     o.target_soon = target(aim, supply, o.elapsed + kAhead);
     const double supplied =
@@ -197,12 +201,15 @@ Pace pace(State& state, const Aim& aim, const Supply& supply, const Reading& rea
             state.pid_last = reading.now;
             break;
         case Strategy::adaptive: {
-            const Delivery delivery{aim.amount,
-                                    aim.unit,
-                                    result.used,
-                                    state.rate.value(),
-                                    static_cast<double>(reading.tosses),
-                                    confirm};
+            const Delivery delivery{
+                aim.amount,
+                aim.unit,
+                result.used,
+                state.rate.value(),
+                static_cast<double>(state.learning && reading.tosses > state.tosses_first
+                                        ? reading.tosses - state.tosses_first
+                                        : 0),
+                confirm};
             const double previous = state.has_probability
                                         ? state.probability
                                         : std::min(1.0, aim.amount / (aim.unit * day.supply));

@@ -1,0 +1,60 @@
+// What an event does to the walls: a serve takes and reserves, a pixel confirms or
+// is too late, a click is paid while the budget lasts.
+#pragma once
+
+#include "core/event.hpp"
+#include "shm/local_day.hpp"
+#include "shm/slots.hpp"
+#include "shm/state.hpp"
+
+namespace ads {
+
+class Billing {
+public:
+    Billing(const Image& image, Slots slots, State state, Seconds reservation) noexcept
+        : image_(image), slots_(slots), state_(state), reservation_(reservation) {}
+
+    // A serve of the group at `now`: all its walls or none. What it reserves of the
+    // campaign's budget is told in `reserved`.
+    bool take(uint32_t group, Millis now, MicroCents& reserved) noexcept;
+    // Undoes the take of this very moment.
+    void give_back(uint32_t group, Millis now, MicroCents reserved) noexcept;
+
+    // An event that is about to be written, of a serve that reserved so much. Says why
+    // it is not billed; nothing of that is paid then.
+    Invalid settle(const Event& event, uint32_t group, MicroCents reserved) noexcept;
+
+    // For limits that are new in this catalog: what today was counted without them is
+    // used of them.
+    void catch_up(Seconds now) noexcept;
+
+    // What one serve is expected to cost.
+    uint64_t price(uint32_t group, Day day) const noexcept;
+
+private:
+    struct Limits {
+        uint64_t day = pacing::kUnlimited;
+        uint64_t lifetime = pacing::kUnlimited;
+    };
+
+    Limits impression_limits(const GroupRecord& group) const noexcept;
+    Limits click_limits(const GroupRecord& group) const noexcept;
+    Limits budget_limits(const GroupRecord& group) const noexcept;
+    uint32_t budget_slot(const GroupRecord& group) const noexcept;
+    bool clicks_left(uint32_t group, Day day) const noexcept;
+    bool take_budget(uint32_t group, Millis now, const LocalDay& today,
+                     MicroCents& reserved) noexcept;
+    bool displace(WallSlot& wall, const LocalDay& today, const GroupRecord& group, uint64_t price,
+                  const Limits& limits) noexcept;
+    static bool has_room(const WallSlot& wall, Day day, const Limits& limits,
+                         MicroCents price) noexcept;
+    LocalDay day_of(const GroupRecord& group, Millis at) const noexcept;
+    pacing::BucketTimes budget_times(const GroupRecord& group, const LocalDay& day) const noexcept;
+
+    const Image& image_;
+    const Slots slots_;
+    State state_;
+    const Seconds reservation_;
+};
+
+}  // namespace ads

@@ -1,0 +1,31 @@
+// A campaign's day.
+#pragma once
+
+#include "core/image.hpp"
+#include "core/pacing/reservations.hpp"
+
+namespace ads {
+
+struct LocalDay {
+    Day day = 0;
+    Seconds begin = 0;
+    Seconds end = 0;
+    Seconds reservation = 0;
+
+    static LocalDay of(const Image& image, const CampaignRecord& campaign, Seconds at,
+                       Seconds reservation) noexcept {
+        LocalDay day{.reservation = reservation};
+        day.day = image.local_day(campaign, at, day.begin);
+        day.end = image.next_day(campaign, at);
+        return day;
+    }
+
+    // The buckets of what is in flight: of a limit per day they belong to the day; of
+    // one for longer they do not end at midnight.
+    pacing::BucketTimes times(bool daily) const noexcept {
+        return daily ? pacing::BucketTimes::of(day, begin, reservation)
+                     : pacing::BucketTimes::of(0, 0, reservation);
+    }
+};
+
+}  // namespace ads

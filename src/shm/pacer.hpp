@@ -1,0 +1,63 @@
+// The second that thinks for all requests: it reads the counters of what was tossed
+// since the last one and says how often each limit's coin may fall right. One
+// process of all that share the state does it, in steps that hold nobody up.
+#pragma once
+
+#include <vector>
+
+#include "core/image.hpp"
+#include "shm/local_day.hpp"
+#include "shm/slots.hpp"
+#include "shm/state.hpp"
+
+namespace ads {
+
+pacing::Terms terms_of(const GroupRecord& group) noexcept;
+
+class Pacer {
+public:
+    Pacer(State state, Seconds reservation) : state_(state), reservation_(reservation) {}
+
+    // A catalog: all of it is due in the next round. The spans must outlive the
+    // binding.
+    void bind(const Image& image, Slots slots);
+
+    // Begins a round: what was tossed is due, now and then all. What is left of the
+    // round before is due as well.
+    void begin(Millis now);
+
+    // Paces at most so many of what is due; false: the round is done.
+    bool step(uint32_t most);
+
+private:
+    static constexpr Seconds kAll = 60;  // between rounds over all
+
+    void collect_tossed();
+    void tick_curves();
+    void due(uint32_t group);
+    void pace_group(uint32_t index);
+    void pace_campaign(uint32_t index);
+    void pace_impressions(uint32_t index, const LocalDay& day, const pacing::Supply& supply);
+    void pace_clicks(uint32_t index, const LocalDay& day, const pacing::Supply& supply);
+    template <class Placements>
+    pacing::Supply supply(std::span<const Interval> open, const LocalDay& day,
+                          const Placements& placements) const noexcept;
+    uint64_t tosses(uint32_t group, Day day) const noexcept;
+    // More is used than there is: a limit that was lowered, or a fault.
+    void watch(uint32_t pace_slot, bool passed) noexcept;
+
+    State state_;
+    const Seconds reservation_;
+    Image image_;
+    Slots slots_;
+    Millis now_ = 0;
+    Seconds last_all_ = 0;
+    std::vector<uint32_t> group_at_;            // slot of its counters → paced group
+    std::vector<uint32_t> curve_;               // placement → curve
+    std::vector<pacing::CurveSums> sums_;       // of the curves
+    std::vector<uint32_t> groups_, campaigns_;  // due
+    std::vector<bool> group_due_, campaign_due_;
+    std::vector<uint32_t> passed_;  // slots of limits
+};
+
+}  // namespace ads

@@ -1,0 +1,447 @@
+// Walls, billing and the pacer in shared memory.
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <thread>
+
+#include "core/catalog/compile.hpp"
+#include "core/rng.hpp"
+#include "shm/billing.hpp"
+#include "shm/pacer.hpp"
+#include "shm_memory.hpp"
+
+namespace {
+
+using namespace ads;
+using pacing::BucketTimes;
+using pacing::kUnlimited;
+
+constexpr Seconds kNoon = 1'794'830'400;  // 2026-11-16T12:00:00Z
+constexpr Seconds kReservation = 120;
+constexpr Millis kNow = kNoon * 1000;
+
+// ---- walls ----
+
+TEST(ShmWalls, TheLastUnitIsTakenOnce) {
+    WallSlot wall{};
+    constexpr uint64_t kCap = 1000;
+    std::atomic<uint64_t> taken{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 8; t++) {
+        threads.emplace_back([&] {
+            for (int i = 0; i < 1000; i++) {
+                taken += wall.take(320, 1, kCap, kUnlimited, 320) ? 1 : 0;
+            }
+        });
+    }
+    for (auto& thread : threads) {
+        thread.join();
+    }
+    EXPECT_EQ(taken, kCap);
+    EXPECT_EQ(wall.used.read(320), kCap);
+    EXPECT_EQ(wall.lifetime, kCap);
+}
+
+TEST(ShmWalls, ALifetimeThatRefusesGivesTheDayBack) {
+    WallSlot wall{};
+    EXPECT_TRUE(wall.take(320, 6, 10, 8, 320));
+    EXPECT_FALSE(wall.take(320, 3, 10, 8, 320));
+    EXPECT_EQ(wall.used.read(320), 6u);
+    EXPECT_TRUE(wall.take(321, 2, 10, 8, 321)) << "a new day, the same lifetime";
+    EXPECT_FALSE(wall.take(321, 1, 10, 8, 321));
+}
+
+// confirmed + in flight never passes the limit, and what is confirmed is all that
+// was let through: against a list of serves.
+TEST(ShmWalls, ReservationsEqualAListOfServes) {
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        Rng rng(seed);
+        WallSlot wall{};
+        const uint64_t cap = 20 + rng.below(60);
+        const BucketTimes times = BucketTimes::of(320, kNoon - 3600, kReservation);
+        struct Serve {
+            Millis at;
+            bool confirmed = false;
+        };
+        std::deque<Serve> serves;
+        uint64_t confirmed = 0;
+        Millis now = kNow;
+        for (int step = 0; step < 3000; step++) {
+            now += static_cast<Millis>(rng.below(2000));
+            if (rng.below(3) > 0) {
+                if (wall.take(320, 1, cap, kUnlimited, 320)) {
+                    wall.reserve(times, 320, now, 1);
+                    serves.push_back({now});
+                }
+            } else if (!serves.empty()) {
+                Serve& serve = serves[rng.below(serves.size())];
+                if (!serve.confirmed &&
+                    wall.confirm(times, 320, serve.at, 1, cap, kUnlimited, 320)) {
+                    serve.confirmed = true;
+                    confirmed++;
+                }
+            }
+            if (step % 7 == 0) {
+                wall.expire(times, 320, now);
+            }
+            ASSERT_LE(wall.used.read(320), cap);
+            ASSERT_EQ(wall.used.read(320), confirmed + wall.in_flight(times));
+        }
+        EXPECT_EQ(confirmed, cap) << "there was time enough";
+    }
+}
+
+// ---- a catalog on a state ----
+
+struct GroupOf {
+    std::string pacing;
+    std::string price = R"({"model": "cpm", "amount_cents": 1000})";  // a cent each
+};
+
+class PacingFixture : public testing::Test {
+protected:
+    static constexpr uint32_t kSlots = 64;
+
+    PacingFixture() : memory_(State::size(64, kSlots)) {
+        State::format(memory_.span(), 64, kSlots, 1);
+        state_ = State::attach(memory_.data());
+    }
+
+    void load(const std::vector<GroupOf>& groups, const std::string& budget = "",
+              const std::string& timezone = "UTC", Seconds at = kNoon) {
+        std::string list;
+        Id id = 1;
+        for (const auto& group : groups) {
+            list +=
+                (list.empty() ? "" : ", ") + (R"({"id": )" + std::to_string(id)) +
+                R"(, "price": )" + group.price +
+                (group.pacing.empty() ? "" : R"(, "pacing": )" + group.pacing) +
+                R"(, "creatives": [{"id": )" + std::to_string(100 + id) +
+                R"(, "type": "native", "content": {"t": "x"}, "click_url": "https://a.example/"}]})";
+            id++;
+        }
+        const std::string text =
+            R"({"placements": [{"id": "p"}], "campaigns": [{"id": 7, "timezone": ")" + timezone +
+            '"' + (budget.empty() ? "" : R"(, "budget": )" + budget) + R"(, "ad_groups": [)" +
+            list + "]}]}";
+        compiled_ = catalog::compile(text, at);
+        ASSERT_TRUE(compiled_.ok())
+            << compiled_.errors.front().path << ": " << compiled_.errors.front().message;
+        image_ = compiled_.image();
+        groups_.assign(image_.groups().size(), {});
+        campaigns_.assign(image_.campaigns().size(), {});
+        const SlotList keys(image_, groups_, campaigns_);
+        std::vector<uint32_t> slots(keys.keys.size());
+        ASSERT_EQ(state_.assign_slots(keys.keys, slots, at), 0u);
+        keys.set(slots);
+        pacer_.emplace(state_, kReservation);
+        pacer_->bind(image_, {groups_, campaigns_});
+        tick(at * 1000);
+    }
+
+    void tick(Millis now) {
+        pacer_->begin(now);
+        while (pacer_->step(3)) {
+        }
+    }
+
+    Billing billing() { return {image_, {groups_, campaigns_}, state_, kReservation}; }
+
+    bool serve(Millis now, uint32_t group = 0) {
+        reserved_ = 0;
+        if (!billing().take(group, now, reserved_)) {
+            return false;
+        }
+        count(Counter::serves, now, group);
+        return true;
+    }
+
+    void count(Counter counter, Millis now, uint32_t group = 0) {
+        const Day day = image_.day_of(image_.campaigns()[0], now / 1000);
+        state_.slot(groups_[group].counters).at(counter).count(day, 1, day);
+        state_.mark_tossed(groups_[group].counters);
+    }
+
+    Invalid event(EventType type, Millis served, Millis now, uint32_t group = 0) {
+        const Event event{.type = type,
+                          .time = now,
+                          .issued = served,
+                          .ad_group = image_.groups()[group].id,
+                          .price = image_.groups()[group].price_of(type)};
+        return billing().settle(event, group, reserved_);
+    }
+
+    PaceSlot& pace(uint32_t group = 0) { return state_.pace(groups_[group].impressions_pace); }
+    WallSlot& budget() { return state_.wall(campaigns_[0].budget); }
+    uint64_t spent(Millis now = kNow) {
+        return budget().used.read(image_.day_of(image_.campaigns()[0], now / 1000));
+    }
+
+    shm_test::Memory memory_;
+    State state_;
+    catalog::Compiled compiled_;
+    Image image_;
+    std::vector<GroupSlots> groups_;
+    std::vector<CampaignSlots> campaigns_;
+    std::optional<Pacer> pacer_;
+    MicroCents reserved_ = 0;
+};
+
+constexpr uint64_t kCent = 1'000'000;
+
+using ShmBilling = PacingFixture;
+using ShmPacer = PacingFixture;
+
+TEST_F(ShmBilling, ServesUpToTheCap) {
+    load({{R"({"strategy": "asap", "daily_impression_cap": 3})"}});
+    int served = 0;
+    for (int i = 0; i < 10; i++) {
+        served += serve(kNow + i) ? 1 : 0;
+    }
+    EXPECT_EQ(served, 3);
+    EXPECT_TRUE(serve(kNow + 12 * 3'600'000)) << "a new day";
+}
+
+TEST_F(ShmBilling, BudgetIsReservedConfirmedOrFreed) {
+    load({{R"({"strategy": "asap"})"}}, R"({"type": "daily", "amount_cents": 2})");
+    EXPECT_TRUE(serve(kNow));
+    EXPECT_TRUE(serve(kNow + 1));
+    EXPECT_FALSE(serve(kNow + 2)) << "all is reserved";
+    EXPECT_EQ(event(EventType::impression, kNow, kNow + 2000), Invalid::none);
+    tick(kNow + 140'000);
+    EXPECT_EQ(spent(), kCent) << "the other pixel did not come";
+    EXPECT_TRUE(serve(kNow + 140'000));
+    EXPECT_EQ(event(EventType::impression, kNow + 1, kNow + 141'000), Invalid::late)
+        << "its place is another's";
+    EXPECT_EQ(event(EventType::impression, kNow + 140'000, kNow + 142'000), Invalid::none);
+    EXPECT_EQ(spent(), 2 * kCent);
+}
+
+TEST_F(ShmBilling, ALatePixelIsBilledWhereThereIsRoom) {
+    load({{R"({"strategy": "asap", "cap_on": "impression", "daily_impression_cap": 2})"}});
+    EXPECT_TRUE(serve(kNow));
+    tick(kNow + 140'000);
+    EXPECT_EQ(event(EventType::impression, kNow, kNow + 150'000), Invalid::none);
+    EXPECT_TRUE(serve(kNow + 150'000));
+    EXPECT_FALSE(serve(kNow + 150'001));
+}
+
+TEST_F(ShmBilling, ClicksReserveAnExpectationAndPayInFull) {
+    load({{R"({"strategy": "asap"})", R"({"model": "cpc", "amount_cents": 40})"}},
+         R"({"type": "daily", "amount_cents": 60})");
+    EXPECT_TRUE(serve(kNow));
+    EXPECT_EQ(reserved_, static_cast<MicroCents>(40 * kCent / 1000));
+    EXPECT_EQ(event(EventType::impression, kNow, kNow + 1000), Invalid::none);
+    EXPECT_EQ(spent(), 0u) << "released with the impression";
+    EXPECT_EQ(event(EventType::click, kNow, kNow + 2000), Invalid::none);
+    EXPECT_EQ(spent(), 40 * kCent);
+    EXPECT_FALSE(serve(kNow + 2500)) << "the next click could not be paid";
+    EXPECT_EQ(event(EventType::click, kNow, kNow + 3000), Invalid::over_budget);
+    EXPECT_EQ(spent(), 40 * kCent);
+}
+
+TEST_F(ShmBilling, APixelThatTheBudgetDoesNotPayTakesNothingOfTheCap) {
+    load({{R"({"strategy": "asap", "cap_on": "impression", "daily_impression_cap": 5})"}},
+         R"({"type": "daily", "amount_cents": 1})");
+    EXPECT_TRUE(serve(kNow));
+    tick(kNow + 140'000);
+    EXPECT_TRUE(serve(kNow + 140'000));
+    EXPECT_EQ(event(EventType::impression, kNow + 140'000, kNow + 141'000), Invalid::none);
+    EXPECT_EQ(event(EventType::impression, kNow, kNow + 141'000), Invalid::late);
+    EXPECT_EQ(state_.wall(groups_[0].impressions).used.read(320), 1u);
+}
+
+TEST_F(ShmBilling, MidnightDoesNotFreeWhatIsInFlightOfALifetime) {
+    load({{R"({"strategy": "asap", "cap_on": "impression", "goal": {"impressions": 1}})"}},
+         R"({"type": "lifetime", "amount_cents": 1})");
+    const Millis late = kNow + 43'200'000 - 5'000;  // five seconds before midnight
+    EXPECT_TRUE(serve(late));
+    tick(late + 10'000);
+    EXPECT_FALSE(serve(late + 10'000));
+    EXPECT_EQ(event(EventType::impression, late, late + 15'000), Invalid::none);
+    tick(late + 200'000);
+    EXPECT_FALSE(serve(late + 200'000));
+}
+
+TEST_F(ShmBilling, ALimitThatIsNewCountsWhatWasBefore) {
+    load({{""}});
+    for (int i = 0; i < 4; i++) {
+        count(Counter::serves, kNow);
+        count(Counter::impressions, kNow);
+    }
+    state_.slot(groups_[0].counters).at(Counter::spend).count(320, 4 * kCent, 320);
+    load({{R"({"strategy": "asap", "daily_impression_cap": 6})"}},
+         R"({"type": "daily", "amount_cents": 5})");
+    billing().catch_up(kNoon);
+    billing().catch_up(kNoon);
+    EXPECT_TRUE(serve(kNow));
+    EXPECT_FALSE(serve(kNow)) << "the budget is used up";
+    EXPECT_EQ(state_.wall(groups_[0].impressions).used.read(320), 5u);
+}
+
+TEST_F(ShmBilling, ViewableOnesPayWhenSeen) {
+    load({{R"({"strategy": "asap"})", R"({"model": "vcpm", "amount_cents": 1000})"}},
+         R"({"type": "daily", "amount_cents": 1})");
+    EXPECT_TRUE(serve(kNow));
+    EXPECT_EQ(event(EventType::impression, kNow, kNow + 1000), Invalid::none);
+    EXPECT_FALSE(serve(kNow + 1000)) << "still reserved";
+    EXPECT_EQ(event(EventType::viewable, kNow, kNow + 2000), Invalid::none);
+    EXPECT_EQ(spent(), kCent);
+}
+
+TEST_F(ShmBilling, AGroupThatIsRefusedByTheBudgetGetsItsUnitBack) {
+    load({{R"({"strategy": "asap", "daily_impression_cap": 5})"}},
+         R"({"type": "daily", "amount_cents": 2})");
+    EXPECT_TRUE(serve(kNow));
+    EXPECT_TRUE(serve(kNow));
+    EXPECT_FALSE(serve(kNow));
+    EXPECT_EQ(state_.wall(groups_[0].impressions).used.read(320), 2u);
+}
+
+TEST_F(ShmBilling, WhatIsTakenBackIsFree) {
+    load({{R"({"strategy": "asap", "cap_on": "impression", "daily_impression_cap": 1})"}},
+         R"({"type": "daily", "amount_cents": 1})");
+    for (int i = 0; i < 5; i++) {
+        ASSERT_TRUE(serve(kNow + i)) << i;
+        billing().give_back(0, kNow + i, reserved_);
+    }
+}
+
+TEST_F(ShmBilling, ALifetimeBudgetKnowsWhatTheCatalogSays) {
+    load({{R"({"strategy": "asap"})"}},
+         R"({"type": "lifetime", "amount_cents": 10, "spent_cents": 8})");
+    EXPECT_TRUE(serve(kNow));
+    EXPECT_EQ(event(EventType::impression, kNow, kNow + 1000), Invalid::none);
+    EXPECT_TRUE(serve(kNow + 86'400'000)) << "tomorrow";
+    EXPECT_FALSE(serve(kNow + 86'400'000));
+}
+
+// ---- the pacer ----
+
+TEST_F(ShmPacer, TheFirstRoundComesBeforeTheFirstRequest) {
+    load({{R"({"strategy": "asap", "daily_impression_cap": 3})"},
+          {R"({"strategy": "adaptive", "daily_impression_cap": 100000})"},
+          {R"({"strategy": "even", "daily_impression_cap": 1000})"},
+          {""}});
+    EXPECT_EQ(pace(0).threshold, pacing::kAlways);
+    EXPECT_GT(pace(1).threshold, pacing::kNever);
+    EXPECT_LT(pace(1).threshold, pacing::kAlways);
+    EXPECT_EQ(pace(2).allowed_on(320), 500u) << "noon";
+    EXPECT_EQ(pace(2).allowed_on(321), 0u) << "a new day begins with nothing";
+    EXPECT_EQ(pace(1).allowed_on(321), kUnlimited);
+    EXPECT_EQ(groups_[3].impressions_pace, kNone);
+}
+
+// A catalog of the afternoon is behind from the start, but not for want of traffic:
+// it catches up at twice the rate, and does not pour everything out.
+TEST_F(ShmPacer, ACatalogOfTheAfternoonCatchesUpSmoothly) {
+    load({{R"({"daily_impression_cap": 86400})"}});
+    Rng rng(5);
+    uint64_t served = 0;
+    for (Seconds second = kNoon; second < kNoon + 3600; second++) {
+        tick(second * 1000);
+        for (int i = 0; i < 100; i++) {
+            const bool passes = pacing::passes(rng.next(), pace().threshold);
+            state_.mark_tossed(groups_[0].counters);
+            if (passes && serve(second * 1000 + i)) {
+                served++;
+            } else {
+                state_.refuse(groups_[0].counters, Reason::pacing, 320, 1);
+            }
+        }
+    }
+    EXPECT_GT(served, 1.9 * 2 * 3600);
+    EXPECT_LT(served, 2.3 * 2 * 3600);
+}
+
+TEST_F(ShmPacer, UsedUpUntilMidnight) {
+    load({{R"({"strategy": "asap", "daily_impression_cap": 3})"}}, "", "America/New_York");
+    for (int i = 0; i < 3; i++) {
+        EXPECT_TRUE(serve(kNow));
+    }
+    tick(kNow + 1000);
+    EXPECT_TRUE(pace().exhausted);
+    EXPECT_EQ(pace().threshold, pacing::kNever);
+    tick((kNoon + 17 * 3600 - 1) * 1000);  // 23:59:59 there
+    EXPECT_TRUE(pace().exhausted);
+    tick((kNoon + 17 * 3600) * 1000);
+    state_.mark_tossed(groups_[0].counters);
+    tick((kNoon + 17 * 3600 + 1) * 1000);
+    EXPECT_FALSE(pace().exhausted);
+    EXPECT_EQ(pace().threshold, pacing::kAlways);
+}
+
+TEST_F(ShmPacer, OnlyTheTossedAreLookedAtEachSecond) {
+    load({{R"({"strategy": "even", "daily_impression_cap": 86400})"},
+          {R"({"strategy": "even", "daily_impression_cap": 86400})"}});
+    state_.mark_tossed(groups_[1].counters);
+    tick(kNow + 10'000);
+    EXPECT_EQ(pace(0).allowed_on(320), 43'200u);
+    EXPECT_EQ(pace(1).allowed_on(320), 43'210u);
+    tick(kNow + 60'000);
+    EXPECT_EQ(pace(0).allowed_on(320), 43'260u) << "now and then all are";
+}
+
+TEST(ShmLease, OneHoldsItAndTheStoppedLoseIt) {
+    shm_test::revive_all();
+    Lease lease;
+    EXPECT_TRUE(lease.hold(1, 100, 3, shm_test::alive));
+    EXPECT_TRUE(lease.hold(1, 101, 3, shm_test::alive));
+    EXPECT_FALSE(lease.hold(2, 103, 3, shm_test::alive));
+    lease.give_up(2);
+    EXPECT_FALSE(lease.hold(2, 103, 3, shm_test::alive));
+    EXPECT_TRUE(lease.hold(2, 104, 3, shm_test::alive)) << "the other did not renew it";
+    EXPECT_FALSE(lease.hold(1, 105, 3, shm_test::alive));
+    lease.give_up(2);
+    EXPECT_TRUE(lease.hold(1, 105, 3, shm_test::alive));
+}
+
+// A whole day of requests, each second a tick: what the simulator shows of the core
+// holds for the walls in shared memory, too.
+TEST_F(ShmPacer, ADayIsDeliveredAndNotPassed) {
+    constexpr uint64_t kCap = 20'000;
+    const Seconds midnight = kNoon - 43'200;
+    load({{R"({"daily_impression_cap": 20000})"}}, "", "UTC", midnight);
+    Rng rng(3);
+    uint64_t served = 0;
+    uint64_t at_noon = 0;
+    for (Seconds second = midnight; second < midnight + 86'400; second++) {
+        tick(second * 1000);
+        for (int i = 0; i < 2; i++) {
+            const bool passes = pacing::passes(rng.next(), pace().threshold);
+            state_.mark_tossed(groups_[0].counters);
+            if (passes && serve(second * 1000 + 100 * i)) {
+                served++;
+            } else {
+                state_.refuse(groups_[0].counters, Reason::pacing,
+                              image_.day_of(image_.campaigns()[0], second), 1);
+            }
+        }
+        at_noon = second == kNoon ? served : at_noon;
+    }
+    EXPECT_LE(served, kCap);
+    EXPECT_GE(served, kCap * 999 / 1000);
+    EXPECT_NEAR(static_cast<double>(at_noon), kCap / 2.0, kCap * 0.01);
+}
+
+TEST(ShmHealth, SignsNeedEnoughAndTellWhatIsWrong) {
+    Health health;
+    EXPECT_EQ(health.report(kNoon).serves_per_impression.state, HealthState::unknown);
+    health.served(kNoon, 1100);
+    for (int i = 0; i < 1000; i++) {
+        health.seen(kNoon, i < 600 ? 1500 : 50'000);
+    }
+    EXPECT_NEAR(health.report(kNoon).serves_per_impression.value, 1.1, 1e-9);
+    EXPECT_EQ(health.report(kNoon).serves_per_impression.state, HealthState::ok);
+    EXPECT_EQ(health.report(kNoon).pixel_delay.value, 2);
+    EXPECT_EQ(health.report(kNoon + 3600).serves_per_impression.state, HealthState::ok);
+    EXPECT_EQ(health.report(kNoon + 7200).serves_per_impression.state, HealthState::unknown)
+        << "long ago";
+    health.served(kNoon, 400);
+    EXPECT_EQ(health.report(kNoon).serves_per_impression.state, HealthState::alert);
+    EXPECT_EQ(health.report(kNoon).caps.state, HealthState::ok);
+    health.passed = 1;
+    EXPECT_EQ(health.report(kNoon).caps.state, HealthState::alert);
+}
+
+}  // namespace
