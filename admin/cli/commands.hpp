@@ -18,6 +18,8 @@ void add_why(CLI::App& app, Command& chosen);
 void add_simulate(CLI::App& app, Command& chosen);
 void add_spool(CLI::App& app, Command& chosen);
 void add_key(CLI::App& app, Command& chosen);
+void add_token(CLI::App& app, Command& chosen);
+void add_consent(CLI::App& app, Command& chosen);
 void add_migrate(CLI::App& app, Command& chosen);
 void add_import(CLI::App& app, Command& chosen);
 void add_export(CLI::App& app, Command& chosen);

@@ -52,6 +52,8 @@ void describe(CLI::App& app, Command& chosen) {
     add_simulate(app, chosen);
     add_spool(app, chosen);
     add_key(app, chosen);
+    add_token(app, chosen);
+    add_consent(app, chosen);
     add_migrate(app, chosen);
     add_import(app, chosen);
     add_export(app, chosen);
@@ -77,7 +79,8 @@ std::optional<Exit> read_command_line(CLI::App& app, int argc, char** argv) {
 Exit run(int argc, char** argv) {
     Command chosen;
     CLI::App app(
-        "What goes with the nginx-ads module: catalogs, decisions, the spool, keys, PostgreSQL.");
+        "What goes with the nginx-ads module: catalogs, decisions, the spool, keys, tokens, "
+        "consent, PostgreSQL.");
     describe(app, chosen);
     Exit exit = Exit::ok;
     try {
