@@ -71,12 +71,10 @@ CLI::Validator is_moment_or_number() {
 }
 
 std::string moment_text(Millis when) {
-    if (when < 0 || static_cast<double>(when) > kLastSecond * 1000) {
-        return std::to_string(when);
-    }
     std::string text = catalog::date_text(when / 1000);
     text.pop_back();
-    return fmt::format("{}.{:03}Z", text, when % 1000);
+    text += fmt::format(".{:03}Z", when % 1000);
+    return parse_moment(text) == when ? text : std::to_string(when);
 }
 
 }  // namespace ads::cli

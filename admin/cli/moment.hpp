@@ -21,7 +21,8 @@ std::optional<Millis> moment_of(const json_t* json);
 Millis moment_or_now(const std::string& text);
 CLI::Validator is_moment_or_number();
 
-// 2026-11-16T04:00:00.123Z; after the year 9999 a number of milliseconds.
+// 2026-11-16T04:00:00.123Z; a number of milliseconds for what could not be read
+// back, in a far future. `when` is not negative.
 std::string moment_text(Millis when);
 
 }  // namespace ads::cli
