@@ -81,6 +81,12 @@ struct ConsentConf {
     ngx_array_t* variables;  // of Value*
 };
 
+// `ads_cors …`: without origins it is off.
+struct CorsConf {
+    ngx_array_t* origins;
+    ngx_str_t timing;  // those that need no pattern, for Timing-Allow-Origin
+};
+
 struct LocConf {
     ngx_str_t base;           // of the tracking URLs
     ngx_str_t location_base;  // its default: the folder of the location
@@ -94,6 +100,7 @@ struct LocConf {
     ngx_array_t* keys;  // of KeyConf
     CookieConf* cookie;
     ConsentConf* consent;
+    CorsConf* cors;
 };
 
 inline constexpr ngx_int_t kAnyType = -2;

@@ -256,6 +256,7 @@ char* merge_visitor(ngx_conf_t* cf, LocConf* from, LocConf* to) {
     inherit(to->explain, from->explain);
     inherit(to->keys, from->keys);
     inherit(to->cookie, from->cookie);
+    inherit(to->cors, from->cors);
     if (to->consent == nullptr && from->consent == nullptr) {
         from->consent = pnew<ConsentConf>(cf->pool);  // the usual sources
         if (from->consent == nullptr) {

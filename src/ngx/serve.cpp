@@ -8,6 +8,7 @@
 #include "core/explain.hpp"
 #include "core/query.hpp"
 #include "core/render.hpp"
+#include "ngx/cors.hpp"
 #include "ngx/handlers.hpp"
 #include "ngx/ledger.hpp"
 #include "ngx/visitor.hpp"
@@ -173,6 +174,7 @@ void render(Out& out, const ServeQuery& query, std::span<const Ad> ads, std::str
 ngx_int_t answer(Serve& s, std::span<const Ad> ads) noexcept {
     ngx_http_request_t* r = s.r;
     no_store(r);
+    set_embedding(r, s.query.format != Format::json);
     if (s.visitor.fresh_session) {
         set_session(r, s.visitor);
     }
@@ -275,6 +277,7 @@ ngx_int_t work(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
     }
     if (r->method == NGX_HTTP_HEAD) {
         no_store(r);
+        set_embedding(r, s.query.format != Format::json);
         return send(r, {NGX_HTTP_OK, content_type(s.query.format), {}});
     }
     return serve(s, placements);
@@ -283,6 +286,9 @@ ngx_int_t work(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
 }  // namespace
 
 ngx_int_t serve_handler(ngx_http_request_t* r) {
+    if (const ngx_int_t rc = share(r, "GET, HEAD"); rc != NGX_DECLINED) {
+        return rc;
+    }
     if ((r->method & (NGX_HTTP_GET | NGX_HTTP_HEAD)) == 0) {
         return not_allowed(r, "GET, HEAD");
     }
