@@ -1,4 +1,4 @@
-// nginx-ads key: make and check the key ring of ads_secret.
+// nginx-ads key: make, rotate and check the key ring of ads_secret.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/random.h>
@@ -6,7 +6,9 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
+#include <filesystem>
 
 #include "commands.hpp"
 #include "core/keyring.hpp"
@@ -46,6 +48,68 @@ Exit generate(const Generate& options) {
     }
     write_private(options.output, line, options.force);
     out().put(fmt::format("Key {} is in {}.\n", options.id, options.output));
+    return Exit::ok;
+}
+
+struct Rotate {
+    std::string path;
+    unsigned keep = KeyRing::kMaxKeys - 1;
+};
+
+// The id of the key in a line of a ring; 0 if it has none.
+unsigned key_in(std::string_view line) {
+    line = line.substr(0, line.find('#'));
+    const size_t begin = line.find_first_not_of(" \t\r");
+    unsigned id = 0;
+    if (begin != line.npos) {
+        std::from_chars(line.data() + begin, line.data() + line.size(), id);
+    }
+    return id;
+}
+
+// One more than the newest, so that no token meets another key under its id
+// before 255 rotations have passed.
+unsigned next_id(const KeyRing& ring) {
+    unsigned id = ring.signer().id();
+    do {
+        id = id % 255 + 1;
+    } while (ring.find(static_cast<uint8_t>(id)) != nullptr);
+    return id;
+}
+
+Exit rotate(const Rotate& options) {
+    std::error_code error_code;
+    // Behind a link the file is replaced, not the link.
+    const auto target = std::filesystem::canonical(options.path, error_code);
+    const std::string path = error_code ? options.path : target.string();
+    const std::string text = read_input(path);
+    std::string error;
+    const auto ring = KeyRing::parse(text, error);
+    if (!ring) {
+        throw Failure(Exit::bad_input, fmt::format("{}: {}.", options.path, error));
+    }
+    const unsigned id = next_id(*ring);
+    std::string fresh = fmt::format("{} {:02x}\n", id, fmt::join(random_secret(), ""));
+    std::vector<unsigned> kept;
+    std::vector<unsigned> dropped;
+    for (std::string_view rest = text; !rest.empty();) {
+        const size_t end = std::min(rest.find('\n'), rest.size());
+        const std::string_view line = rest.substr(0, end);
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+        const unsigned old = key_in(line);
+        if (old != 0) {
+            (kept.size() < options.keep ? kept : dropped).push_back(old);
+        }
+        if (dropped.empty() || old == 0 || dropped.back() != old) {
+            fresh.append(line).push_back('\n');
+        }
+    }
+    write_private(path, fresh, true);
+    out().put(
+        fmt::format("{}: key {} signs now; {} still verif{}{}.\n", options.path, id,
+                    kept.empty() ? "no other" : fmt::format("{}", fmt::join(kept, ", ")),
+                    kept.size() > 1 ? "y" : "ies",
+                    dropped.empty() ? "" : fmt::format("; removed {}", fmt::join(dropped, ", "))));
     return Exit::ok;
 }
 
@@ -98,6 +162,25 @@ void add_generate(CLI::App& key, Command& chosen) {
     app->callback([options, &chosen] { chosen = [options] { return generate(*options); }; });
 }
 
+void add_rotate(CLI::App& key, Command& chosen) {
+    auto options = std::make_shared<Rotate>();
+    auto* app = key.add_subcommand("rotate", "Put a new key on top of a key ring");
+    app->add_option("FILE", options->path, "The key ring, which is replaced in one step")
+        ->required()
+        ->option_text(" ");
+    app->add_option("--keep", options->keep,
+                    "Keep so many of the old keys, the first ones (default 15: a ring has 16)")
+        ->check(whole_number(0, KeyRing::kMaxKeys - 1))
+        ->option_text("N");
+    app->footer(
+        "Example:\n"
+        "  nginx-ads key rotate /etc/nginx-ads/secret && nginx -s reload\n"
+        "\n"
+        "The old keys go on verifying what was served before. Where several nodes share a ring,\n"
+        "bring the new key to all of them at the end of the ring first: see \"key generate\".");
+    app->callback([options, &chosen] { chosen = [options] { return rotate(*options); }; });
+}
+
 void add_check(CLI::App& key, Command& chosen) {
     auto path = std::make_shared<std::string>();
     auto* app = key.add_subcommand("check", "Say which keys a key ring has and which one signs");
@@ -111,10 +194,11 @@ void add_check(CLI::App& key, Command& chosen) {
 }  // namespace
 
 void add_key(CLI::App& app, Command& chosen) {
-    auto* key = app.add_subcommand("key", "Make and check the key ring of ads_secret");
+    auto* key = app.add_subcommand("key", "Make, rotate and check the key ring of ads_secret");
     key->require_subcommand(1);
     key->footer("Example:\n  nginx-ads key generate --output /etc/nginx-ads/secret");
     add_generate(*key, chosen);
+    add_rotate(*key, chosen);
     add_check(*key, chosen);
 }
 

@@ -18,8 +18,8 @@ constexpr const char* kFooter =
     "Exit codes:\n"
     "  0  all is well\n"
     "  1  the input is wrong: an invalid catalog, a damaged spool, a bad key ring,\n"
-    "     an answer that is none, an ad group that is not there, a database that is\n"
-    "     newer or changed, a problem that doctor found\n"
+    "     a token that is not valid, an answer that is none, an ad group that is not\n"
+    "     there, a database that is newer or changed, a problem that doctor found\n"
     "  2  the command line is wrong\n"
     "  3  something could not be read, written or reached\n"
     "\n"
@@ -53,6 +53,8 @@ void describe(CLI::App& app, Command& chosen) {
     add_pacing(app, chosen);
     add_spool(app, chosen);
     add_key(app, chosen);
+    add_token(app, chosen);
+    add_consent(app, chosen);
     add_migrate(app, chosen);
     add_import(app, chosen);
     add_export(app, chosen);
@@ -78,7 +80,8 @@ std::optional<Exit> read_command_line(CLI::App& app, int argc, char** argv) {
 Exit run(int argc, char** argv) {
     Command chosen;
     CLI::App app(
-        "What goes with the nginx-ads module: catalogs, decisions, the spool, keys, PostgreSQL.");
+        "What goes with the nginx-ads module: catalogs, decisions, the spool, keys, tokens, "
+        "consent, PostgreSQL.");
     describe(app, chosen);
     Exit exit = Exit::ok;
     try {

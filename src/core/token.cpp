@@ -167,6 +167,21 @@ void mint_all(std::span<const Token, kShaLanes> tokens, const Key& key,
     }
 }
 
+TokenError read_token(std::string_view text, Token& token) noexcept {
+    uint8_t bytes[kTokenBytes];
+    if (text.size() != kTokenChars || !decode(text.data(), bytes)) {
+        return TokenError::malformed;
+    }
+    if (bytes[0] != kTokenVersion) {
+        return TokenError::bad_version;
+    }
+    if (bytes[1] >= kCount<EventType>) {
+        return TokenError::malformed;
+    }
+    token = read_body(bytes);
+    return TokenError::none;
+}
+
 TokenError open_token(std::string_view text, const KeyRing& ring, Token& token) noexcept {
     uint8_t bytes[kTokenBytes];
     if (text.size() != kTokenChars || !decode(text.data(), bytes)) {

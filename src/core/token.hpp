@@ -102,6 +102,9 @@ void mint(const Token& token, const Key& key, char* out) noexcept;
 void mint_all(std::span<const Token, kShaLanes> tokens, const Key& key,
               std::span<char* const, kShaLanes> out) noexcept;
 
+// Reads what a token says, whoever made it: for people who look into one.
+TokenError read_token(std::string_view text, Token& token) noexcept;
+
 // Reads a token and checks that one of our keys made it. Says nothing of its age.
 TokenError open_token(std::string_view text, const KeyRing& ring, Token& token) noexcept;
 

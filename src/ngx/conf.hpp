@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/catalog/compile.hpp"
+#include "core/consent.hpp"
 #include "core/keyring.hpp"
 #include "core/token.hpp"
 #include "io/frequency_file.hpp"
@@ -63,7 +64,7 @@ struct Value {
 struct KeyConf {
     ngx_str_t name;
     Value* value;
-    bool personal;  // used only with consent
+    bool personal;  // used only with consent to that
 };
 
 // `ads_session_cookie NAME …`
@@ -74,12 +75,17 @@ struct CookieConf {
     bool secure;           // Secure is among them; otherwise it goes with TLS
 };
 
-// `ads_consent …`: all sources, each may be absent.
+// `ads_consent …`
 struct ConsentConf {
-    bool off;                // the operator says that none is needed
-    ngx_int_t cookie;        // index of the variable, NGX_ERROR: none
-    ngx_str_t cookie_key;    // the path in its JSON
+    bool off;  // the operator says that none is needed
+    ConsentSources sources;
     ngx_array_t* variables;  // of Value*
+};
+
+// `ads_cors …`: without origins it is off.
+struct CorsConf {
+    ngx_array_t* origins;
+    ngx_str_t timing;  // those that need no pattern, for Timing-Allow-Origin
 };
 
 struct LocConf {
@@ -95,6 +101,7 @@ struct LocConf {
     ngx_array_t* keys;  // of KeyConf
     CookieConf* cookie;
     ConsentConf* consent;
+    CorsConf* cors;
 };
 
 inline constexpr ngx_int_t kAnyType = -2;

@@ -1,5 +1,6 @@
 // Directives about the visitor: where, on what, in which language, who, and
 // whether we may know.
+#include <algorithm>
 #include <string>
 
 #include "ngx/conf.hpp"
@@ -8,8 +9,6 @@ namespace ads::ngx {
 
 namespace {
 
-constexpr std::string_view kConsentCookie = "consent_preferences";
-constexpr std::string_view kConsentKey = "analytics";
 constexpr std::string_view kTokenChars =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
 
@@ -52,16 +51,7 @@ ngx_int_t cookie_index(ngx_conf_t* cf, std::string_view name) noexcept {
     return variable.data == nullptr ? NGX_ERROR : ngx_http_get_variable_index(cf, &variable);
 }
 
-ConsentConf* default_consent(ngx_conf_t* cf) noexcept {
-    auto* consent = pnew<ConsentConf>(cf->pool);
-    if (consent != nullptr) {
-        consent->cookie = cookie_index(cf, kConsentCookie);
-        consent->cookie_key = str(kConsentKey);
-    }
-    return consent;
-}
-
-char* add_consent_cookie(ngx_conf_t* cf, ngx_command_t* cmd, ConsentConf* consent,
+char* add_consent_cookie(ngx_conf_t* cf, ngx_command_t* cmd, ConsentSources& sources,
                          ngx_str_t* argument) noexcept {
     std::string_view name = view(*argument).substr(7);
     std::string_view key = kConsentKey;
@@ -69,14 +59,63 @@ char* add_consent_cookie(ngx_conf_t* cf, ngx_command_t* cmd, ConsentConf* consen
         key = name.substr(colon + 1);
         name = name.substr(0, colon);
     }
-    if (!is_name(name) || !is_name(key) || consent->cookie != NGX_ERROR) {
+    if (!is_name(name) || !is_name(key) || !sources.cookie.empty()) {
         return complain(
             cf, "ads: %V: \"%V\" is no good; write cookie=NAME or cookie=NAME:json.key, once",
             &cmd->name, argument);
     }
-    consent->cookie = cookie_index(cf, name);
-    consent->cookie_key = str(key);
-    return consent->cookie == NGX_ERROR ? conf_error() : conf_ok();
+    sources.cookie = name;
+    sources.cookie_key = key;
+    return conf_ok();
+}
+
+char* add_tcf(ngx_conf_t* cf, ngx_command_t* cmd, ConsentSources& sources,
+              ngx_str_t* argument) noexcept {
+    const std::string_view id = view(*argument).substr(std::min<size_t>(argument->len, 4));
+    const ngx_int_t vendor =
+        argument->len == 3 ? 0 : ngx_atoi(str(id).data, id.size());  // -1: no number
+    if (vendor < 0 || vendor > 65'535 || (vendor == 0 && argument->len > 3) || sources.tcf) {
+        return complain(cf,
+                        "ads: %V: \"%V\" is no good; write tcf=ID with the vendor's id from the "
+                        "Global Vendor List, 1 to 65535, once",
+                        &cmd->name, argument);
+    }
+    sources.tcf = true;
+    sources.vendor = static_cast<VendorId>(vendor);
+    return conf_ok();
+}
+
+char* add_consent_variable(ngx_conf_t* cf, ConsentConf* consent, ngx_str_t& argument) noexcept {
+    if (consent->variables == nullptr) {
+        consent->variables = ngx_array_create(cf->pool, 2, sizeof(Value*));
+    }
+    auto** value = consent->variables == nullptr
+                       ? nullptr
+                       : static_cast<Value**>(ngx_array_push(consent->variables));
+    return value == nullptr || (*value = compile(cf, argument)) == nullptr ? conf_error()
+                                                                           : conf_ok();
+}
+
+char* add_consent_source(ngx_conf_t* cf, ngx_command_t* cmd, ConsentConf* consent,
+                         ngx_str_t* argument) noexcept {
+    const std::string_view text = view(*argument);
+    if (text.starts_with("cookie=")) {
+        return add_consent_cookie(cf, cmd, consent->sources, argument);
+    }
+    if (text == "tcf" || text.starts_with("tcf=")) {
+        return add_tcf(cf, cmd, consent->sources, argument);
+    }
+    if (text == "gpc" && !consent->sources.gpc) {
+        consent->sources.gpc = true;
+        return conf_ok();
+    }
+    if (text.starts_with('$')) {
+        return add_consent_variable(cf, consent, *argument);
+    }
+    return complain(cf,
+                    "ads: %V: \"%V\" is no source here; write cookie=NAME[:json.key], "
+                    "tcf[=vendor id], gpc, a $variable, each once, or off alone",
+                    &cmd->name, argument);
 }
 
 // One of the parameters of ads_session_cookie, added to the attributes.
@@ -188,31 +227,16 @@ char* set_consent(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     if (consent == nullptr) {
         return conf_error();
     }
-    consent->cookie = NGX_ERROR;
     if (view(args[1]) == "off" && cf->args->nelts == 2) {
         consent->off = true;
+        ngx_conf_log_error(NGX_LOG_WARN, cf, 0,
+                           "ads: ads_consent is off here: sessions and users are kept without "
+                           "anybody's consent");
         return conf_ok();
     }
+    consent->sources = {.cookie = {}, .tcf = false, .gpc = false};
     for (ngx_uint_t i = 1; i < cf->args->nelts; i++) {
-        if (view(args[i]).starts_with("cookie=")) {
-            if (add_consent_cookie(cf, cmd, consent, &args[i]) != conf_ok()) {
-                return conf_error();
-            }
-            continue;
-        }
-        if (!view(args[i]).starts_with('$')) {
-            return complain(cf,
-                            "ads: %V: unknown source \"%V\"; write cookie=NAME[:json.key], a "
-                            "$variable, or off alone",
-                            &cmd->name, &args[i]);
-        }
-        if (consent->variables == nullptr) {
-            consent->variables = ngx_array_create(cf->pool, 2, sizeof(Value*));
-        }
-        auto** value = consent->variables == nullptr
-                           ? nullptr
-                           : static_cast<Value**>(ngx_array_push(consent->variables));
-        if (value == nullptr || (*value = compile(cf, args[i])) == nullptr) {
+        if (add_consent_source(cf, cmd, consent, &args[i]) != conf_ok()) {
             return conf_error();
         }
     }
@@ -232,8 +256,9 @@ char* merge_visitor(ngx_conf_t* cf, LocConf* from, LocConf* to) {
     inherit(to->explain, from->explain);
     inherit(to->keys, from->keys);
     inherit(to->cookie, from->cookie);
+    inherit(to->cors, from->cors);
     if (to->consent == nullptr && from->consent == nullptr) {
-        from->consent = default_consent(cf);
+        from->consent = pnew<ConsentConf>(cf->pool);  // the usual sources
         if (from->consent == nullptr) {
             return conf_error();
         }

@@ -8,6 +8,7 @@
 #include "core/explain.hpp"
 #include "core/query.hpp"
 #include "core/render.hpp"
+#include "ngx/cors.hpp"
 #include "ngx/handlers.hpp"
 #include "ngx/ledger.hpp"
 #include "ngx/visitor.hpp"
@@ -174,6 +175,7 @@ void render(Out& out, const ServeQuery& query, std::span<const Ad> ads, std::str
 ngx_int_t answer(Serve& s, std::span<const Ad> ads) noexcept {
     ngx_http_request_t* r = s.r;
     no_store(r);
+    set_embedding(r, s.query.format != Format::json);
     if (s.visitor.fresh_session) {
         set_session(r, s.visitor);
     }
@@ -224,7 +226,7 @@ void sample_refusals(Serve& s, std::span<const uint32_t> placements) noexcept {
 void gather(Serve& s) noexcept {
     const auto& key = worker->ring().signer();
     s.visitor = visitor_of(s.r, key, true);
-    gather_keys(s.r, s.query, s.visitor.consent, s.keys);
+    gather_keys(s.r, s.query, s.visitor.personalize, s.keys);
     s.request = {.now = worker->now(),
                  .device = s.visitor.device,
                  .geo = s.visitor.geo,
@@ -279,6 +281,7 @@ ngx_int_t work(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
     }
     if (r->method == NGX_HTTP_HEAD) {
         no_store(r);
+        set_embedding(r, s.query.format != Format::json);
         return send(r, {NGX_HTTP_OK, content_type(s.query.format), {}});
     }
     return serve(s, placements);
@@ -287,6 +290,9 @@ ngx_int_t work(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
 }  // namespace
 
 ngx_int_t serve_handler(ngx_http_request_t* r) {
+    if (const ngx_int_t rc = share(r, "GET, HEAD"); rc != NGX_DECLINED) {
+        return rc;
+    }
     if ((r->method & (NGX_HTTP_GET | NGX_HTTP_HEAD)) == 0) {
         return not_allowed(r, "GET, HEAD");
     }

@@ -3,6 +3,7 @@
 #include "core/query.hpp"
 #include "core/render.hpp"
 #include "core/token.hpp"
+#include "ngx/cors.hpp"
 #include "ngx/handlers.hpp"
 #include "ngx/visitor.hpp"
 #include "ngx/worker.hpp"
@@ -111,7 +112,8 @@ bool set_location(ngx_http_request_t* r, const Tracked& tracked) noexcept {
     location->next = nullptr;
 #endif
     r->headers_out.location = location;
-    return true;
+    // The advertiser learns which site, not which page.
+    return push_header(r, "Referrer-Policy", str("strict-origin"));
 }
 
 Answer answer_of(ngx_http_request_t* r, const Tracked& tracked) noexcept {
@@ -260,6 +262,7 @@ ngx_int_t track(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
     }
     if (ctx->tries == 0) {
         no_store(r);
+        set_embedding(r, true);
     }
     if (!counts || error == TokenError::expired) {
         return send(r, answer_of(r, tracked));
@@ -286,6 +289,9 @@ ngx_int_t track(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
 }  // namespace
 
 ngx_int_t track_handler(ngx_http_request_t* r) {
+    if (const ngx_int_t rc = share(r, "GET, HEAD, POST"); rc != NGX_DECLINED) {
+        return rc;
+    }
     if ((r->method & (NGX_HTTP_GET | NGX_HTTP_HEAD | NGX_HTTP_POST)) == 0) {
         return not_allowed(r, "GET, HEAD, POST");
     }

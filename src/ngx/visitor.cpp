@@ -28,30 +28,38 @@ std::string_view indexed(ngx_http_request_t* r, ngx_int_t index) noexcept {
                : std::string_view(reinterpret_cast<const char*>(value->data), value->len);
 }
 
-// All sources vote: at least one yes, and no no.
-bool consents(ngx_http_request_t* r, const ConsentConf& conf) noexcept {
-    if (conf.off) {
-        return true;
-    }
-    bool yes = false;
-    const auto vote = [&](Vote v) noexcept {
-        yes = yes || v == Vote::yes;
-        return v != Vote::no;
-    };
-    if (!vote(cookie_consent(indexed(r, conf.cookie), view(conf.cookie_key)))) {
-        return false;
-    }
-    const ngx_uint_t count = conf.variables == nullptr ? 0 : conf.variables->nelts;
-    auto** values = count == 0 ? nullptr : static_cast<Value**>(conf.variables->elts);
-    for (ngx_uint_t i = 0; i < count; i++) {
-        const std::string_view text = value_of(r, values[i]);
-        if (!vote(text.empty()                                     ? Vote::absent
-                  : text == "1" || text == "true" || text == "yes" ? Vote::yes
-                                                                   : Vote::no)) {
-            return false;
+bool is_header(const ngx_table_elt_t& h, std::string_view lowercase) noexcept {
+    return h.key.len == lowercase.size() &&
+           ngx_memcmp(h.lowcase_key, lowercase.data(), lowercase.size()) == 0;
+}
+
+// Every header of a name counts, which no variable of nginx tells.
+void count_headers(ngx_http_request_t* r, ConsentCount& count) noexcept {
+    for (const auto* part = &r->headers_in.headers.part; part != nullptr; part = part->next) {
+        const std::span headers(static_cast<const ngx_table_elt_t*>(part->elts), part->nelts);
+        for (const auto& h : headers) {
+            if (is_header(h, "cookie")) {
+                count.add_cookies(view(h.value));
+            } else if (is_header(h, "sec-gpc")) {
+                count.add_gpc(view(h.value));
+            }
         }
     }
-    return yes;
+}
+
+Consent consent_of(ngx_http_request_t* r, const ConsentConf& conf) noexcept {
+    if (conf.off) {
+        return {true, true, ConsentReason::ok};
+    }
+    ConsentCount count(conf.sources, worker->now());
+    count_headers(r, count);
+    count.add_query(view(r->args));
+    const ngx_uint_t variables = conf.variables == nullptr ? 0 : conf.variables->nelts;
+    auto** values = variables == 0 ? nullptr : static_cast<Value**>(conf.variables->elts);
+    for (ngx_uint_t i = 0; i < variables; i++) {
+        count.add(variable_ballot(value_of(r, values[i])));
+    }
+    return count.verdict();
 }
 
 bool is_session(std::string_view text) noexcept {
@@ -159,7 +167,9 @@ Visitor visitor_of(ngx_http_request_t* r, const Key& key, bool new_session) noex
                                                        : worker->devices().find(agent_hash, agent));
     visitor.geo = geo_of(r, conf);
     visitor.language = language_of(r, conf);
-    visitor.consent = consents(r, *conf.consent);
+    const Consent consent = consent_of(r, *conf.consent);
+    visitor.consent = consent.identifiers;
+    visitor.personalize = consent.personalize;
     if (!visitor.consent) {
         return visitor;
     }
@@ -198,7 +208,7 @@ bool set_session(ngx_http_request_t* r, const Visitor& visitor) noexcept {
     return push_header(r, "Set-Cookie", str(out.text()));
 }
 
-void gather_keys(ngx_http_request_t* r, const ServeQuery& query, bool consent,
+void gather_keys(ngx_http_request_t* r, const ServeQuery& query, bool personalize,
                  Keys& keys) noexcept {
     const ngx_array_t* array = loc_conf(r)->keys;
     const std::span<const KeyConf> configured =
@@ -206,7 +216,7 @@ void gather_keys(ngx_http_request_t* r, const ServeQuery& query, bool consent,
                          : std::span(static_cast<const KeyConf*>(array->elts), array->nelts);
     for (const auto& key : configured) {
         const std::string_view value =
-            key.personal && !consent ? std::string_view() : value_of(r, key.value);
+            key.personal && !personalize ? std::string_view() : value_of(r, key.value);
         if (!value.empty()) {
             keys.push_back({view(key.name), value});
         }

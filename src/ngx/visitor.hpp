@@ -12,7 +12,8 @@ namespace ads::ngx {
 inline constexpr size_t kSessionChars = 32;
 
 struct Visitor {
-    bool consent = false;
+    bool consent = false;      // to keep identifiers
+    bool personalize = false;  // to choose by what is known of the visitor
     uint8_t device = kUnknownDevice;
     std::string_view geo;
     std::string_view language;
@@ -31,7 +32,8 @@ Visitor visitor_of(ngx_http_request_t* r, const Key& key, bool new_session) noex
 bool set_session(ngx_http_request_t* r, const Visitor& visitor) noexcept;
 
 // The keys of the query and of the configuration.
-void gather_keys(ngx_http_request_t* r, const ServeQuery& query, bool consent, Keys& keys) noexcept;
+void gather_keys(ngx_http_request_t* r, const ServeQuery& query, bool personalize,
+                 Keys& keys) noexcept;
 
 // The page's URL: the query's, else the referrer. Empty if it is not UTF-8.
 std::string_view page_url(ngx_http_request_t* r, const ServeQuery& query) noexcept;

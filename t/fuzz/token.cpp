@@ -37,6 +37,8 @@ void check_text(std::string_view text, EventType type) {
         char again[kTokenChars];
         mint(token, *ring().find(token.key), again);
         check(text == std::string_view(again, kTokenChars));
+        Token looked;
+        check(read_token(text, looked) == TokenError::none && looked == token);
     }
     check(error != TokenError::none || token.type == type);
 }

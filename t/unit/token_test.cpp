@@ -522,4 +522,27 @@ TEST(Token, KeysRotate) {
     EXPECT_EQ(open(old_token, ring_of("1 " + std::string(kHexB)), 0), TokenError::bad_mac);
 }
 
+// Looking into a token asks nobody who made it.
+TEST(Token, ReadWithoutAKey) {
+    const KeyRing ring = ring_of("1 " + std::string(kHexA));
+    const std::string text = minted(sample(), ring.signer());
+    Token opened;
+    Token read;
+    ASSERT_EQ(open_token(text, ring, opened), TokenError::none);
+    EXPECT_EQ(read_token(text, read), TokenError::none);
+    EXPECT_EQ(read, opened);
+
+    Bytes bytes = decoded(text);
+    bytes[71] ^= 1;  // of the MAC
+    EXPECT_EQ(read_token(encoded(bytes), read), TokenError::none);
+    EXPECT_EQ(read, opened);
+    bytes[1] = 5;
+    EXPECT_EQ(read_token(encoded(bytes), read), TokenError::malformed);
+    bytes[0] = 2;
+    EXPECT_EQ(read_token(encoded(bytes), read), TokenError::bad_version);
+    EXPECT_EQ(read_token("", read), TokenError::malformed);
+    EXPECT_EQ(read_token(std::string(96, '='), read), TokenError::malformed);
+    EXPECT_EQ(read, opened) << "left alone";
+}
+
 }  // namespace

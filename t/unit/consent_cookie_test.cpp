@@ -15,7 +15,7 @@ struct Case {
 };
 
 constexpr Case kCases[] = {
-    {Vote::absent, ""},
+    {Vote::no, ""},
     // as browsers send it
     {Vote::yes, "%7B%22analytics%22%3Atrue%7D"},
     {Vote::yes, "%7b%22analytics%22%3atrue%7d"},
@@ -87,6 +87,12 @@ constexpr Case kCases[] = {
     {Vote::no, "{\"a\":{\"b\":{\"c\":{\"d\":true}}}}", "a.b.c"},
     {Vote::yes, "{\"\":{\"a\":true}}", ".a"},
 };
+
+Vote cookie_consent(std::string_view cookie, std::string_view path) {
+    const Ballot ballot = cookie_ballot(cookie, path);
+    EXPECT_EQ(ballot.identifiers, ballot.personalize);
+    return ballot.identifiers;
+}
 
 TEST(Consent, ByTheTable) {
     for (const auto& [vote, cookie, path] : kCases) {

@@ -23,10 +23,23 @@ bool says_true(std::string_view cookie) {
     return decode_component(cookie, buffer, text) && text.find("true") != text.npos;
 }
 
+bool consents(std::string_view cookie, std::string_view path) {
+    const Ballot ballot = cookie_ballot(cookie, path);
+    check(ballot.identifiers == ballot.personalize && ballot.identifiers != Vote::absent);
+    return ballot.identifiers == Vote::yes;
+}
+
 void check_vote(std::string_view cookie, std::string_view path) {
-    const Vote vote = cookie_consent(cookie, path);
-    check((vote == Vote::absent) == cookie.empty());
-    check(vote != Vote::yes || (cookie.size() <= 4096 && says_true(cookie)));
+    check(!consents(cookie, path) || (cookie.size() <= 4096 && says_true(cookie)));
+}
+
+// As a whole header: no second copy makes a yes out of a no.
+void check_header(std::string_view header) {
+    const ConsentSources sources;
+    ConsentCount count(sources, 0);
+    count.add_cookies(header);
+    count.add_cookies("consent_preferences={}");
+    check(!count.verdict().identifiers && !count.verdict().personalize);
 }
 
 }  // namespace
@@ -39,6 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     check_vote(cookie, text.substr(0, end));
     check_vote(cookie, "analytics");
     check_vote(text, "analytics");
+    check_header(text);
 
     // The same, encoded as a browser would.
     std::string encoded;
@@ -48,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         encoded += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
     }
     if (encoded.size() <= 4096 && cookie.find('%') == cookie.npos) {
-        check(cookie_consent(encoded, "analytics") == cookie_consent(cookie, "analytics"));
+        check(consents(encoded, "analytics") == consents(cookie, "analytics"));
     }
     return 0;
 }
