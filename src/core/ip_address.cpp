@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <utility>
 
 namespace ads {
 
@@ -97,6 +98,19 @@ std::optional<IpAddress> parse_v6(std::string_view text) {
     return address;
 }
 
+// The first of the longest runs of groups that are zero: where, how many.
+std::pair<size_t, size_t> longest_zeros(const std::array<uint8_t, 16>& bytes) {
+    std::pair<size_t, size_t> best{0, 0};
+    size_t length = 0;
+    for (size_t i = 0; i < 8; i++) {
+        length = bytes[2 * i] == 0 && bytes[2 * i + 1] == 0 ? length + 1 : 0;
+        if (length > best.second) {
+            best = {i + 1 - length, length};
+        }
+    }
+    return best;
+}
+
 struct Network {
     std::array<uint8_t, 16> prefix;
     unsigned bits;
@@ -165,14 +179,21 @@ std::optional<IpAddress> parse_ip(std::string_view text) {
 
 std::string ip_text(const IpAddress& address) {
     const auto& b = address.bytes;
-    char text[48];
+    char text[16];
     if (!address.v6) {
         std::snprintf(text, sizeof text, "%u.%u.%u.%u", b[0], b[1], b[2], b[3]);
         return text;
     }
+    const auto [gap, length] = longest_zeros(b);
     std::string out;
-    for (size_t i = 0; i < 16; i += 2) {
-        std::snprintf(text, sizeof text, "%s%x", i == 0 ? "" : ":", b[i] << 8 | b[i + 1]);
+    for (size_t i = 0; i < 8; i++) {
+        if (length > 1 && i == gap) {
+            out += "::";
+            i += length - 1;
+            continue;
+        }
+        out += out.empty() || out.ends_with(':') ? "" : ":";
+        std::snprintf(text, sizeof text, "%x", b[2 * i] << 8 | b[2 * i + 1]);
         out += text;
     }
     return out;

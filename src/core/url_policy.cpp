@@ -110,7 +110,7 @@ void read_host(std::string_view host, PixelUrl& url) {
         return;
     }
     url.host = host;
-    if (!host.empty() && ends_in_number(host)) {
+    if (!host.empty() && !host.ends_with('.') && ends_in_number(host)) {
         url.literal = parse_ip(host);
         url.fault = url.literal ? "" : "must have an IPv4 address of four plain decimal numbers";
         return;
