@@ -58,6 +58,7 @@ run-full: ## the same on a private PostgreSQL
 
 test: ## set up, build and run every test in its short form
 	@scripts/setup build test
+	@scripts/setup browser || echo "make test: no browser, so its test is skipped"
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory all test-module
 	@$(MAKE) --no-print-directory unit
