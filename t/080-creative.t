@@ -184,6 +184,23 @@ ok !-e 'q.html', 'has no preview';
 is run('creative', 'preview', 'a.html', '--out', 'no/where.html'), 3, 'a file that cannot be written';
 is run('creative', 'preview', 'a.html', '--width', 0), 2, 'a width of nothing';
 
+# ---- validate --sanitize -----------------------------------------------------------------------
+
+write_file('catalog.json', <<'JSON');
+{"campaigns": [{"id": 1, "ad_groups": [{"id": 2, "creatives": [
+  {"id": 3, "type": "html", "content": {"markup": "<p onclick=x>Hi</p>"}, "click_url": "https://a.example/", "impression_url": "https://127.0.0.1/"},
+  {"id": 4, "type": "html", "content": {"markup": "<p>Hi</p>"}, "click_url": "https://a.example/", "impression_url": "https://p.example/{cachebuster}"},
+  {"id": 5, "type": "image", "content": {"src": "/a.png"}, "click_url": "https://a.example/"}]}]}]}
+JSON
+is run('validate', 'catalog.json'), 0, 'a catalog is as valid as before';
+unlike $out, qr/removed/, 'and says nothing of it by itself';
+is run('validate', '--sanitize', 'catalog.json'), 0, 'a file is trusted';
+like $out, qr/\n  creative 3: removed: onclick on <p>\n  creative 3: impression_url 127\.0\.0\.1 is not public: this machine\n\z/,
+    'but shows what cleaning would remove';
+run('validate', '--sanitize', '--json', 'catalog.json');
+is_deeply json($out)->{sanitize}, [{ creative => 3, refused => undef, removed => ['onclick on <p>'],
+    impression_url => '127.0.0.1 is not public: this machine' }], 'as a list';
+
 for my $path ('creative', 'creative sanitize', 'creative preview') {
     is run(split(' ', $path), '--help'), 0, "$path --help is a success";
     like $out, qr/^Example:\n  nginx-ads creative /m, 'and has an example';
