@@ -68,36 +68,72 @@ private:
     std::string_view rest_;
 };
 
-// Elements that cannot nest in themselves: void ones, and those whose end tag
-// people leave out.
+// Elements that do not nest by themselves: void ones, parts of tables, and <p>.
 constexpr auto kFlat = std::to_array<std::string_view>(
-    {"area",  "base", "br",    "col",  "dd",       "dt",     "embed", "hr",    "img",
-     "input", "li",   "link",  "meta", "optgroup", "option", "p",     "param", "source",
-     "tbody", "td",   "tfoot", "th",   "thead",    "tr",     "track", "wbr"});
+    {"area",  "base",   "br",    "col", "embed", "hr", "img",   "input", "link",  "meta", "p",
+     "param", "source", "tbody", "td",  "tfoot", "th", "thead", "tr",    "track", "wbr"});
 static_assert(std::is_sorted(kFlat.begin(), kFlat.end()));
 
-bool flat(std::string_view tag) {
+// Elements whose attributes the parser compares with those of earlier ones.
+constexpr auto kCompared =
+    std::to_array<std::string_view>({"a", "b", "big", "body", "code", "em", "font", "html", "i",
+                                     "nobr", "s", "small", "strike", "strong", "tt", "u"});
+static_assert(std::is_sorted(kCompared.begin(), kCompared.end()));
+
+// In small letters; all the names above are short.
+std::string name_of(std::string_view tag) {
     std::string name(tag.substr(0, std::min(tag.find_first_of(kNameEnd), size_t{16})));
     std::transform(name.begin(), name.end(), name.begin(),
                    [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    return std::binary_search(kFlat.begin(), kFlat.end(), name);
+    return name;
 }
 
 // A guess at how deep tags are open, to spare the parser what is plainly too
 // deep. The tree is measured when it is there.
 class Depth {
 public:
-    bool too_deep(std::string_view tag) {
-        if (tag.front() == '/') {
-            depth_ -= depth_ > 0 && !flat(tag.substr(1)) ? 1 : 0;
-        } else if (letter(tag.front()) && !flat(tag)) {
+    bool too_deep(bool end, const std::string& name) {
+        if (std::binary_search(kFlat.begin(), kFlat.end(), name)) {
+            return false;
+        }
+        // People leave out their end tags; they nest only in items of other lists.
+        if (const char list = list_of(name); list != 0) {
+            depth_ += !end && list != list_ ? 1 : 0;
+            list_ = list;
+        } else if (!end) {
             depth_++;
+        } else if (depth_ > 0) {
+            depth_--;
         }
         return depth_ > 2 * kMaxDepth;
     }
 
 private:
+    static char list_of(std::string_view name) {
+        return name == "li"                   ? 'u'
+               : name == "dd" || name == "dt" ? 'd'
+               : name == "option"             ? 's'
+                                              : '\0';
+    }
+
     size_t depth_ = 0;
+    char list_ = 0;
+};
+
+// At most how often the parser compares two attributes.
+class Comparisons {
+public:
+    bool too_many(const std::string& name, size_t attributes) {
+        if (std::binary_search(kCompared.begin(), kCompared.end(), name)) {
+            count_ += attributes * attributes_;
+            attributes_ += attributes;
+        }
+        return count_ > 8'000'000;  // 20 ms
+    }
+
+private:
+    size_t attributes_ = 0;
+    size_t count_ = 0;
 };
 
 // Whether a tag, a comment or the like begins at this "<".
@@ -105,34 +141,55 @@ bool opens(std::string_view at) {
     return at.size() > 1 && (letter(at[1]) || at[1] == '/' || at[1] == '!' || at[1] == '?');
 }
 
+std::string too_many(size_t most, std::string_view what) {
+    return "must have at most " + std::to_string(most) + " " + std::string(what);
+}
+
 // Only the parser knows which "<" is in a comment, a script or an attribute. So
 // each counts as a tag, and each is read as if it were one: never too few.
-std::string tags_fault(std::string_view markup) {
-    size_t tags = 0;
-    size_t work = 0;
-    Depth depth;
-    for (size_t at = markup.find('<'); at != markup.npos; at = markup.find('<', at + 1)) {
-        const std::string_view from = markup.substr(at);
-        if (!opens(from)) {
-            continue;
+class Tags {
+public:
+    // What is wrong once this one is there. `from` begins with its "<".
+    std::string fault(std::string_view from) {
+        if (++tags_ > kMaxTags) {
+            return too_many(kMaxTags, "tags (opening and closing ones, and comments)");
         }
-        if (++tags > kMaxTags) {
-            return "must have at most " + std::to_string(kMaxTags) +
-                   " tags (opening and closing ones, and comments)";
+        const bool end = from[1] == '/';
+        const std::string_view rest = from.substr(end ? 2 : 1);
+        Tag tag(rest);
+        const size_t attributes = tag.attributes();
+        const std::string name = name_of(rest);
+        work_ += rest.size() - tag.left();
+        if (attributes > kMaxAttributes) {
+            return too_many(kMaxAttributes, "attributes on a tag");
         }
-        Tag tag(from.substr(1));
-        if (tag.attributes() > kMaxAttributes) {
-            return "must have at most " + std::to_string(kMaxAttributes) + " attributes on a tag";
-        }
-        if (depth.too_deep(from.substr(1))) {
+        if (!name.empty() && letter(name.front()) && depth_.too_deep(end, name)) {
             return depth_fault();
         }
-        work += from.size() - tag.left();
-        if (work > 8 * kMaxBytes) {
-            return "must end each tag with > before the next one begins";
+        if (!end && comparisons_.too_many(name, attributes)) {
+            return "must have fewer attributes on its links and formatting tags";
+        }
+        return work_ > 8 * kMaxBytes ? "must end each tag with > before the next one begins" : "";
+    }
+
+private:
+    size_t tags_ = 0;
+    size_t work_ = 0;  // bytes read, some of them several times
+    Depth depth_;
+    Comparisons comparisons_;
+};
+
+std::string tags_fault(std::string_view markup) {
+    Tags tags;
+    std::string fault;
+    for (size_t at = markup.find('<'); at != markup.npos && fault.empty();
+         at = markup.find('<', at + 1)) {
+        const std::string_view from = markup.substr(at);
+        if (opens(from)) {
+            fault = tags.fault(from);
         }
     }
-    return {};
+    return fault;
 }
 
 }  // namespace

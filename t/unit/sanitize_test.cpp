@@ -230,6 +230,12 @@ TEST(Sanitize, Limits) {
     EXPECT_TRUE(
         refusal(reopened + "</p>" + repeated("<p>x</p>", 850)).starts_with("must close its tags"));
     EXPECT_EQ(clean("<p>x</p>"), "<p>x</p>") << "the parser is well after that";
+    std::string compared;
+    for (int i = 0; i < 240; i++) {
+        compared += tag(62, " a%d").replace(1, 1, "b z=" + std::to_string(i));
+    }
+    EXPECT_TRUE(refusal(compared).starts_with("must have fewer attributes"));
+    EXPECT_EQ(refusal(repeated("<a href=/x class=b style=color:red title=x>x</a>", 400)), "");
 }
 
 // ---- parts ----
