@@ -182,6 +182,7 @@ bench: ## ratios of worker CPU per request, against nginx's own handlers
 	@scripts/bench --compile --runs 3
 	@scripts/bench --ship --events 200000
 	@t/bench/ingest --rows 50000
+	@t/bench/creatives
 
 # ---- installing -------------------------------------------------------------------
 DESTDIR ?=

@@ -236,6 +236,7 @@ TEST(Sanitize, Limits) {
     }
     EXPECT_TRUE(refusal(compared).starts_with("must have fewer attributes"));
     EXPECT_EQ(refusal(repeated("<a href=/x class=b style=color:red title=x>x</a>", 400)), "");
+    EXPECT_EQ(refusal(repeated("<b class=b style=color:red>x</b>", 900)), "");
 }
 
 // ---- parts ----
