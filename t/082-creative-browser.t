@@ -111,6 +111,9 @@ for (const [i, html] of clean.entries()) {
         const element = document.createElement(host);
         element.innerHTML = html;
         examine(element, host + ' ' + i);
+        // The browser finds the elements that are written, no more and no fewer.
+        if (host === 'div' && element.querySelectorAll('*').length !== (html.match(/<[a-z]/g) || []).length)
+            faults.push('other elements ' + i + ': ' + element.innerHTML);
         const again = document.createElement(host);
         again.innerHTML = element.innerHTML;
         examine(again, 'again in ' + host + ' ' + i);
