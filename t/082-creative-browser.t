@@ -69,10 +69,10 @@ utf8::encode($static);
 write_file("$dir/page.html", <<"HEAD" . $static . <<"TAIL");
 <!doctype html><meta charset="utf-8"><base href="https://site.example/"><title>vectors</title>
 <script>
-const names = ['alert', 'confirm', 'prompt', 'print', 'open', 'msgbox', 'eval'];
+window.names = ['alert', 'confirm', 'prompt', 'print', 'open', 'msgbox', 'eval'];
 const hits = [];
 let current = 'the page';
-const hit = name => hits.push(name + ' in ' + current);
+window.hit = name => hits.push(name + ' in ' + current);
 for (const name of names) window[name] = () => hit(name);
 let control = 0;
 addEventListener('click', e => e.preventDefault(), true);
