@@ -12,7 +12,7 @@ VARIANT   ?= plain
 flags_plain := -O2
 flags_asan  := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 flags_tsan  := -O1 -fsanitize=thread
-CXXFLAGS    := -std=c++20 -g -Wall -Wextra -Werror -Wno-missing-field-initializers -Isrc -MMD -MP
+CXXFLAGS    := -std=c++20 -g -Wall -Wextra -Werror -Wno-missing-field-initializers -Isrc -Iadmin -MMD -MP
 LIBPQ       := $(shell pkg-config --cflags libpq 2>/dev/null)
 CXXFLAGS    += $(flags_$(VARIANT)) $(LIBPQ)
 LIBS        := -lpq -ljansson -lpcre2-8 -lcrypto -ldeflate -ldate-tz -lpthread
@@ -21,6 +21,9 @@ OBJ         := $(BUILD)/$(VARIANT)
 core_sources  := $(wildcard src/core/*.cpp src/core/catalog/*.cpp src/core/pacing/*.cpp)
 lib_sources   := $(core_sources) $(wildcard src/shm/*.cpp src/io/*.cpp)
 lib_objects   := $(lib_sources:%.cpp=$(OBJ)/%.o)
+# Cleaning creatives needs the HTML parser: a library of its own, not for workers.
+creative_sources := $(wildcard admin/creative/*.cpp)
+creative_objects := $(creative_sources:%.cpp=$(OBJ)/%.o)
 cli_sources   := $(wildcard admin/cli/*.cpp)
 cli_objects   := $(cli_sources:%.cpp=$(OBJ)/%.o)
 sql_files     := $(sort $(wildcard admin/sql/[0-9]*.sql))
@@ -55,6 +58,7 @@ run-full: ## the same on a private PostgreSQL
 
 test: ## set up, build and run every test in its short form
 	@scripts/setup build test
+	@scripts/setup browser || echo "make test: no browser, so its test is skipped"
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory all test-module
 	@$(MAKE) --no-print-directory unit
@@ -85,6 +89,9 @@ $(OBJ)/%.o: %.cpp
 $(OBJ)/libads.a: $(lib_objects)
 	@rm -f $@ && ar rcs $@ $^
 
+$(OBJ)/libcreative.a: $(creative_objects)
+	@rm -f $@ && ar rcs $@ $^
+
 # The migrations are part of the command. The list of names is a file of its
 # own, so that a file that is gone counts as a change.
 $(BUILD)/sql/list: FORCE
@@ -104,11 +111,11 @@ $(OBJ)/sql/files.o: $(BUILD)/sql/files.cpp
 	@mkdir -p $(@D)
 	@$(CXX) $(CXXFLAGS) -Iadmin/cli -c $< -o $@
 
-$(OBJ)/nginx-ads: $(cli_objects) $(OBJ)/sql/files.o $(OBJ)/libads.a
-	@$(CXX) $(CXXFLAGS) $^ -o $@ -lfmt -lcurl $(LIBS)
+$(OBJ)/nginx-ads: $(cli_objects) $(OBJ)/sql/files.o $(OBJ)/libcreative.a $(OBJ)/libads.a
+	@$(CXX) $(CXXFLAGS) $^ -o $@ -lfmt -lcurl -lgumbo $(LIBS)
 
-$(OBJ)/unit-tests: $(unit_objects) $(OBJ)/libads.a
-	@$(CXX) $(CXXFLAGS) $^ -o $@ -lgtest -lgtest_main -lz $(LIBS)
+$(OBJ)/unit-tests: $(unit_objects) $(OBJ)/libcreative.a $(OBJ)/libads.a
+	@$(CXX) $(CXXFLAGS) $^ -o $@ -lgtest -lgtest_main -lz -lgumbo $(LIBS)
 
 -include $(shell find $(BUILD) -name '*.d' -path '*/$(VARIANT)/*' 2>/dev/null)
 
@@ -146,10 +153,10 @@ fuzz: $(addprefix $(BUILD)/fuzz/,$(fuzz_names)) ## run each fuzz target (FUZZ_SE
 	        t/fuzz/corpus/$$name || exit 1; \
 	done
 
-$(BUILD)/fuzz/%: t/fuzz/%.cpp $(lib_sources)
+$(BUILD)/fuzz/%: t/fuzz/%.cpp $(lib_sources) $(creative_sources)
 	@mkdir -p $(@D)
 	@$(CLANGXX) -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined \
-	    -fno-sanitize-recover=undefined -Isrc $(LIBPQ) $(filter %.cpp,$^) -o $@ $(LIBS)
+	    -fno-sanitize-recover=undefined -Isrc -Iadmin $(LIBPQ) $(filter %.cpp,$^) -o $@ -lgumbo $(LIBS)
 
 # ---- quality and speed --------------------------------------------------------------
 sources := $(shell git ls-files '*.cpp' '*.hpp' 2>/dev/null || find src admin t -name '*.[ch]pp')
@@ -175,6 +182,7 @@ bench: ## ratios of worker CPU per request, against nginx's own handlers
 	@scripts/bench --compile --runs 3
 	@scripts/bench --ship --events 200000
 	@t/bench/ingest --rows 50000
+	@t/bench/creatives
 
 # ---- installing -------------------------------------------------------------------
 DESTDIR ?=

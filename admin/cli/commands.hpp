@@ -25,5 +25,7 @@ void add_migrate(CLI::App& app, Command& chosen);
 void add_import(CLI::App& app, Command& chosen);
 void add_export(CLI::App& app, Command& chosen);
 void add_doctor(CLI::App& app, Command& chosen);
+void add_creative(CLI::App& app, Command& chosen);
+void add_url(CLI::App& app, Command& chosen);
 
 }  // namespace ads::cli

@@ -59,6 +59,8 @@ void describe(CLI::App& app, Command& chosen) {
     add_import(app, chosen);
     add_export(app, chosen);
     add_doctor(app, chosen);
+    add_creative(app, chosen);
+    add_url(app, chosen);
     call_commands(app);
 }
 

@@ -4,9 +4,12 @@
 
 #include "catalog_file.hpp"
 #include "commands.hpp"
+#include "core/url_policy.hpp"
+#include "creative/sanitize.hpp"
 #include "files.hpp"
 #include "json.hpp"
 #include "shm/zone.hpp"
+#include "table.hpp"
 
 namespace ads::cli {
 
@@ -18,6 +21,15 @@ struct Options {
     std::vector<std::string> files;
     std::string at;
     bool json = false;
+    bool sanitize = false;
+};
+
+// What a creative would lose if it were saved, not trusted as a file's are.
+struct Loss {
+    Id creative = 0;
+    std::string refusal;
+    std::vector<std::string> removed;
+    std::string impression_url;  // what is wrong with it
 };
 
 struct Verdict {
@@ -32,7 +44,41 @@ struct Verdict {
     size_t experiments = 0;
     size_t compiled = 0;  // bytes
     size_t zone = 0;      // MiB
+    std::vector<Loss> losses;
 };
+
+Loss loss_of(const catalog::Creative& creative) {
+    Loss loss;
+    loss.creative = creative.id;
+    for (const auto& [name, value] : creative.fields) {
+        if (creative.type == CreativeType::html && name == "markup") {
+            auto result = creative::sanitize(value);
+            loss.refusal = std::move(result.refusal);
+            loss.removed = std::move(result.removed);
+        }
+    }
+    if (!creative.impression_url.empty()) {
+        loss.impression_url = parse_pixel_url(creative.impression_url).fault;
+    }
+    return loss;
+}
+
+std::vector<Loss> losses_of(const std::string& text) {
+    std::vector<Loss> losses;
+    const auto parsed = catalog::parse(text);
+    for (const auto& campaign : parsed.document.campaigns) {
+        for (const auto& group : campaign.ad_groups) {
+            for (const auto& creative : group.creatives) {
+                Loss loss = loss_of(creative);
+                if (!loss.refusal.empty() || !loss.removed.empty() ||
+                    !loss.impression_url.empty()) {
+                    losses.push_back(std::move(loss));
+                }
+            }
+        }
+    }
+    return losses;
+}
 
 void judge(const std::string& text, Seconds now, Verdict& verdict) {
     const auto compiled = catalog::compile(text, now);
@@ -52,11 +98,15 @@ void judge(const std::string& text, Seconds now, Verdict& verdict) {
     verdict.zone = Zone::needed(compiled.bytes.size()) / kMiB;
 }
 
-Verdict verdict_on(const std::string& file, Seconds now) {
+Verdict verdict_on(const std::string& file, Seconds now, bool sanitize) {
     Verdict verdict;
     verdict.file = file;
     try {
-        judge(read_input(file), now, verdict);
+        const std::string text = read_input(file);
+        judge(text, now, verdict);
+        if (sanitize && verdict.exit == Exit::ok) {
+            verdict.losses = losses_of(text);
+        }
     } catch (const Failure& e) {
         complain(e.what());
         verdict.exit = e.exit();
@@ -73,6 +123,19 @@ std::string size_text(size_t bytes) {
                           : fmt::format("{:.1f} MiB", static_cast<double>(bytes) / kMiB);
 }
 
+void show(const Loss& loss) {
+    if (!loss.refusal.empty()) {
+        out().put(fmt::format("  creative {}: refused: {}\n", loss.creative, loss.refusal));
+    }
+    for (const auto& what : loss.removed) {
+        out().put(fmt::format("  creative {}: removed: {}\n", loss.creative, printable(what)));
+    }
+    if (!loss.impression_url.empty()) {
+        out().put(
+            fmt::format("  creative {}: impression_url {}\n", loss.creative, loss.impression_url));
+    }
+}
+
 void show(const Verdict& v) {
     if (v.exit == Exit::bad_input) {
         show_errors(v.file, v.errors, v.more_errors);
@@ -84,6 +147,9 @@ void show(const Verdict& v) {
                         counted(v.campaigns, "campaign"), counted(v.ad_groups, "ad group"),
                         counted(v.creatives, "creative"), counted(v.placements, "placement"),
                         counted(v.experiments, "experiment"), size_text(v.compiled), v.zone));
+        for (const auto& loss : v.losses) {
+            show(loss);
+        }
     }
 }
 
@@ -100,7 +166,28 @@ json_t* errors_json(const Verdict& v) {
     return list;
 }
 
-json_t* verdict_json(const Verdict& v) {
+json_t* text_or_null(const std::string& text) {
+    return text.empty() ? json_null() : text_json(text);
+}
+
+json_t* losses_json(const Verdict& v) {
+    json_t* list = json_array();
+    for (const auto& loss : v.losses) {
+        json_t* removed = json_array();
+        for (const auto& what : loss.removed) {
+            json_array_append_new(removed, text_json(what));
+        }
+        json_t* item = json_object();
+        json_object_set_new(item, "creative", number_json(loss.creative));
+        json_object_set_new(item, "refused", text_or_null(loss.refusal));
+        json_object_set_new(item, "removed", removed);
+        json_object_set_new(item, "impression_url", text_or_null(loss.impression_url));
+        json_array_append_new(list, item);
+    }
+    return list;
+}
+
+json_t* verdict_json(const Verdict& v, bool sanitize) {
     json_t* object = json_object();
     json_object_set_new(object, "file", text_json(v.file));
     json_object_set_new(object, "ok", json_boolean(v.exit == Exit::ok));
@@ -114,18 +201,21 @@ json_t* verdict_json(const Verdict& v) {
         json_object_set_new(object, "experiments", number_json(v.experiments));
         json_object_set_new(object, "compiled_bytes", number_json(v.compiled));
         json_object_set_new(object, "zone_bytes", number_json(v.zone * kMiB));
+        if (sanitize) {
+            json_object_set_new(object, "sanitize", losses_json(v));
+        }
     }
     return object;
 }
 
-void show_json(const std::vector<Verdict>& verdicts) {
+void show_json(const std::vector<Verdict>& verdicts, bool sanitize) {
     Json root;
     if (verdicts.size() == 1) {
-        root.reset(verdict_json(verdicts.front()));
+        root.reset(verdict_json(verdicts.front(), sanitize));
     } else {
         root.reset(json_array());
         for (const auto& verdict : verdicts) {
-            json_array_append_new(root.get(), verdict_json(verdict));
+            json_array_append_new(root.get(), verdict_json(verdict, sanitize));
         }
     }
     print_json(root);
@@ -136,14 +226,14 @@ Exit validate(const Options& options) {
     Exit exit = Exit::ok;
     std::vector<Verdict> verdicts;
     for (const auto& file : options.files) {
-        verdicts.push_back(verdict_on(file, now));
+        verdicts.push_back(verdict_on(file, now, options.sanitize));
         exit = worse(exit, verdicts.back().exit);
         if (!options.json) {
             show(verdicts.back());
         }
     }
     if (options.json) {
-        show_json(verdicts);
+        show_json(verdicts, options.sanitize);
     }
     return exit;
 }
@@ -157,6 +247,8 @@ void add_validate(CLI::App& app, Command& chosen) {
         ->required()
         ->option_text("...");
     sub->add_flag("--json", options->json, "Print an object, for several files an array of them");
+    sub->add_flag("--sanitize", options->sanitize,
+                  "Show what HTML creatives would lose if they were cleaned");
     sub->add_option("--at", options->at, "Compile for this moment, RFC 3339 (default now)")
         ->check(is_moment())
         ->option_text("TIME");

@@ -1,0 +1,21 @@
+// What a creative may be at most. Checked before it is parsed: the parser takes
+// time and memory in the square of some of these.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace ads::creative {
+
+inline constexpr size_t kMaxBytes = 64 << 10;
+inline constexpr size_t kMaxTags = 2000;  // opening and closing ones, and comments
+inline constexpr size_t kMaxAttributes = 64;
+inline constexpr size_t kMaxDepth = 256;
+
+// What is wrong ("must …"), or nothing.
+std::string limits_fault(std::string_view markup);
+
+std::string depth_fault();
+
+}  // namespace ads::creative

@@ -1,0 +1,17 @@
+// Addresses in creatives: of links and of images.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ads::creative {
+
+inline constexpr size_t kMaxLink = 2048;
+
+// What is wrong with the address ("must …"), or nothing.
+std::string link_fault(std::string_view url);
+
+// With "https" in small letters. For an address without fault.
+std::string canonical_link(std::string_view url);
+
+}  // namespace ads::creative

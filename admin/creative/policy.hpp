@@ -1,0 +1,26 @@
+// What becomes of an element.
+#pragma once
+
+#include <gumbo.h>
+
+#include <string>
+#include <string_view>
+
+namespace ads::creative {
+
+enum class Fate {
+    keep,
+    keep_void,  // has no content and no end tag
+    unwrap,     // goes, its content stays
+    drop,       // goes with its content
+};
+
+Fate fate_of(const GumboElement& element);
+
+// For messages, whatever the author called it: "<b>".
+std::string shown_tag(const GumboElement& element);
+
+// A name of the author's, short and printable.
+std::string shown_name(std::string_view name);
+
+}  // namespace ads::creative
