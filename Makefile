@@ -167,7 +167,7 @@ lint: ## format and layers
 format: ## clang-format everything
 	@clang-format -i $(sources)
 
-bench_tools := $(addprefix $(BUILD)/bench/,tokens core instructions load segments)
+bench_tools := $(addprefix $(BUILD)/bench/,tokens core instructions load segments tick)
 
 $(BUILD)/bench/%: t/bench/%.cpp t/bench/fixture.hpp $(BUILD)/plain/libads.a
 	@mkdir -p $(@D)
@@ -180,6 +180,7 @@ bench: ## ratios of worker CPU per request, against nginx's own handlers
 	@scripts/bench --core
 	@scripts/bench --callgrind
 	@scripts/bench --compile --runs 3
+	@scripts/bench --pacing
 	@scripts/bench --ship --events 200000
 	@t/bench/ingest --rows 50000
 	@t/bench/creatives

@@ -342,41 +342,50 @@ public:
         return local_day(c, at, start);
     }
 
+    // The same, and the second at which that day began.
+    Day local_day(const CampaignRecord& c, Seconds at, Seconds& start) const noexcept {
+        const auto& zone = get(head().zones)[c.zone];
+        const auto starts = get(zone.starts);
+        const size_t index = day_index(starts, at);
+        start = starts[index];
+        if (index + 1 < starts.size() || at < start) {
+            return static_cast<Day>(zone.first + index);
+        }
+        // Beyond the table: days of 24 hours from its last.
+        const Seconds past = (at - start) / 86'400;
+        start += past * 86'400;
+        return static_cast<Day>(zone.first + index + static_cast<size_t>(past));
+    }
+
     // The second at which the day after that of `at` begins.
     Seconds next_day(const CampaignRecord& c, Seconds at) const noexcept {
         const auto starts = get(get(head().zones)[c.zone].starts);
-        const auto after = std::upper_bound(starts.begin(), starts.end(), at);
-        if (after != starts.end()) {
-            return *after;
+        const size_t index = day_index(starts, at);
+        if (index + 1 < starts.size()) {
+            return at < starts[index] ? starts[index] : starts[index + 1];
         }
         Seconds start = 0;
         local_day(c, at, start);
         return start + 86'400;
     }
 
-    // The same, and the second at which that day began.
-    Day local_day(const CampaignRecord& c, Seconds at, Seconds& start) const noexcept {
-        const auto& zone = get(head().zones)[c.zone];
-        const auto starts = get(zone.starts);
-        const auto after = std::upper_bound(starts.begin(), starts.end(), at);
-        if (after == starts.begin()) {
-            start = starts.front();
-            return zone.first;
-        }
-        const auto day = static_cast<Day>(zone.first + (after - starts.begin() - 1));
-        start = *(after - 1);
-        if (after != starts.end()) {
-            return day;
-        }
-        // Beyond the table: days of 24 hours from its last.
-        const Seconds past = (at - start) / 86'400;
-        start += past * 86'400;
-        return static_cast<Day>(day + past);
-    }
-
     static uint32_t spread(Id id) noexcept { return static_cast<uint32_t>(mix13(id)); }
 
 private:
+    // The last day that has begun, or the first: days have about 24 hours, so that a
+    // guess is off by one at most.
+    static size_t day_index(std::span<const Seconds> starts, Seconds at) noexcept {
+        const Seconds guess = std::max<Seconds>(0, (at - starts.front()) / 86'400);
+        size_t index = std::min(static_cast<size_t>(guess), starts.size() - 1);
+        while (index + 1 < starts.size() && starts[index + 1] <= at) {
+            index++;
+        }
+        while (index > 0 && starts[index] > at) {
+            index--;
+        }
+        return index;
+    }
+
     template <class Is>
     uint32_t find(const Slice<uint32_t>& slice, uint32_t hash, Is is) const noexcept {
         const auto table = get(slice);

@@ -40,8 +40,8 @@ Publish publish_image(const Target& target, std::span<const char> image, Who me,
         std::vector<uint32_t> slots(list.keys.size());
         without_counters = state.assign_slots(list.keys, slots, now);
         list.set(slots);
-        Billing(published, {published.group_slots(), published.campaign_slots()}, state, 0)
-            .catch_up(now);
+        const Slots found{published.group_slots(), published.campaign_slots()};
+        Billing(published, found, state, 0).catch_up(now);
         if (target.file != nullptr) {
             target.file->unlock();
         }

@@ -121,7 +121,7 @@ void put_campaign_pacing(Out& out, const Image& image, uint32_t index) noexcept 
     out.put("\",\"day\":\"");
     out.day(day.day);
     out.put("\",\"day_seconds\":");
-    out.number(static_cast<uint64_t>(day.end - day.begin));
+    out.number(static_cast<uint64_t>(image.next_day(campaign, now) - day.begin));
     out.put(",\"elapsed_seconds\":");
     out.number(static_cast<uint64_t>(std::max<Seconds>(0, now - day.begin)));
     out.put(",\"budget\":");

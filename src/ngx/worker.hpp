@@ -55,7 +55,7 @@ public:
     const Slots& slots() const noexcept { return slots_; }
     uint32_t slot_of(uint32_t group) const noexcept { return slots_.groups[group].counters; }
     Seconds reservation() const noexcept { return conf_.reservation; }
-    Billing billing() const noexcept { return {image(), slots_, state_, reservation()}; }
+    Billing billing() noexcept { return {image(), slots_, state_, reservation()}; }
 
     void count_serve() noexcept { served_++; }
 

@@ -8,7 +8,7 @@ namespace ads::ngx {
 namespace {
 
 constexpr Millis kPaceEvery = 1000;
-constexpr uint32_t kPaceStep = 500;  // groups in one turn of the loop
+constexpr uint32_t kPaceStep = 300;  // groups in one turn of the loop
 constexpr uint32_t kLeaseSeconds = 3;
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace ads {
 
 class Billing {
 public:
-    Billing(const Image& image, Slots slots, State state, Seconds reservation) noexcept
+    Billing(const Image& image, const Slots& slots, State& state, Seconds reservation) noexcept
         : image_(image), slots_(slots), state_(state), reservation_(reservation) {}
 
     // A serve of the group at `now`: all its walls or none. What it reserves of the
@@ -52,8 +52,8 @@ private:
     pacing::BucketTimes budget_times(const GroupRecord& group, const LocalDay& day) const noexcept;
 
     const Image& image_;
-    const Slots slots_;
-    State state_;
+    const Slots& slots_;
+    State& state_;
     const Seconds reservation_;
 };
 

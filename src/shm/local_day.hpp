@@ -9,14 +9,12 @@ namespace ads {
 struct LocalDay {
     Day day = 0;
     Seconds begin = 0;
-    Seconds end = 0;
     Seconds reservation = 0;
 
     static LocalDay of(const Image& image, const CampaignRecord& campaign, Seconds at,
                        Seconds reservation) noexcept {
         LocalDay day{.reservation = reservation};
         day.day = image.local_day(campaign, at, day.begin);
-        day.end = image.next_day(campaign, at);
         return day;
     }
 

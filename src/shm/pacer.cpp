@@ -62,7 +62,9 @@ void Pacer::bind(const Image& image, Slots slots) {
     for (const auto& slot : state_.curves()) {
         sums_.emplace_back(slot.curve);
     }
-    last_all_ = 0;
+    last_round_ = 0;
+    sweep_ = 0;
+    sweep_left_ = 0;
 }
 
 void Pacer::due(uint32_t group) {
@@ -77,21 +79,35 @@ void Pacer::due(uint32_t group) {
     }
 }
 
-void Pacer::collect_tossed() {
+// The next slots of the round: 64 that may have been tossed, or that it is the turn of.
+// False: there were none left.
+bool Pacer::collect() {
     const auto words = state_.tossed();
-    for (uint32_t w = 0; w < words.size(); w++) {
+    if (word_ < words.size()) {
+        const uint32_t w = word_++;
         if (words[w].load(std::memory_order_relaxed) == 0) {
-            continue;
+            return true;
         }
         for (uint64_t bits = words[w].exchange(0, std::memory_order_relaxed); bits != 0;
              bits &= bits - 1) {
             const auto first = w * 64 + static_cast<uint32_t>(std::countr_zero(bits));
             for (size_t slot = first; slot < group_at_.size(); slot += kTossedBits) {
-                if (group_at_[slot] != kNone) {
-                    due(group_at_[slot]);
-                }
+                due_at(slot);
             }
         }
+        return true;
+    }
+    const bool more = sweep_left_ > 0;
+    for (int i = 0; i < 64 && sweep_left_ > 0; i++, sweep_left_--) {
+        sweep_ = sweep_ + 1 < group_at_.size() ? sweep_ + 1 : 0;
+        due_at(sweep_);
+    }
+    return more;
+}
+
+void Pacer::due_at(size_t slot) {
+    if (slot < group_at_.size() && group_at_[slot] != kNone) {
+        due(group_at_[slot]);
     }
 }
 
@@ -111,24 +127,29 @@ void Pacer::tick_curves() {
 void Pacer::begin(Millis now) {
     now_ = now;
     tick_curves();
-    collect_tossed();
+    // Within a minute each has its turn; after a step of the clock, all at once.
     const Seconds second = now / 1000;
-    if (second < last_all_ || second - last_all_ >= kAll) {
-        last_all_ = second;
-        for (const uint32_t group : group_at_) {
-            if (group != kNone) {
-                due(group);
-            }
-        }
-    }
+    const Seconds since = second - last_round_;
+    const size_t share =
+        since > 0 && since < kAll
+            ? group_at_.size() * static_cast<size_t>(since) / static_cast<size_t>(kAll) + 1
+            : group_at_.size();
+    sweep_left_ = std::min(group_at_.size(), sweep_left_ + (since == 0 ? 0 : share));
+    last_round_ = second;
+    word_ = 0;
 }
 
 bool Pacer::step(uint32_t most) {
-    for (; most > 0 && !groups_.empty(); most--) {
-        const uint32_t group = groups_.back();
-        groups_.pop_back();
-        group_due_[group] = false;
-        pace_group(group);
+    while (most > 0) {
+        if (!groups_.empty()) {
+            const uint32_t group = groups_.back();
+            groups_.pop_back();
+            group_due_[group] = false;
+            pace_group(group);
+            most--;
+        } else if (!collect()) {
+            break;
+        }
     }
     for (; most > 0 && !campaigns_.empty(); most--) {
         const uint32_t campaign = campaigns_.back();
@@ -136,12 +157,13 @@ bool Pacer::step(uint32_t most) {
         campaign_due_[campaign] = false;
         pace_campaign(campaign);
     }
-    return !groups_.empty() || !campaigns_.empty();
+    return most == 0;
 }
 
 template <class Placements>
-pacing::Supply Pacer::supply(std::span<const Interval> open, const LocalDay& day,
-                             const Placements& placements) const noexcept {
+pacing::Supply Pacer::supply(const CampaignRecord& campaign, std::span<const Interval> open,
+                             const LocalDay& day, const Placements& placements) const noexcept {
+    const Seconds end = image_.next_day(campaign, now_ / 1000);
     std::array<const pacing::CurveSums*, pacing::kMaxCurves> list{};
     size_t count = 0;
     if (placements.size() <= pacing::kMaxCurves) {
@@ -154,7 +176,7 @@ pacing::Supply Pacer::supply(std::span<const Interval> open, const LocalDay& day
     } else {
         list[count++] = &sums_[0];
     }
-    return {pacing::ActiveDay(open, day.begin, day.end), {list.data(), count}};
+    return {pacing::ActiveDay(open, day.begin, end), {list.data(), count}};
 }
 
 uint64_t Pacer::tosses(uint32_t group, Day day) const noexcept {
@@ -188,7 +210,8 @@ void Pacer::pace_group(uint32_t index) {
     for (const auto& seat : image_.get(group.seats)) {
         placements.push_back(seat.placement);  // one more than fits is enough
     }
-    const pacing::Supply seconds = supply(image_.get(group.open), day, placements);
+    const pacing::Supply seconds =
+        supply(image_.campaign_of(group), image_.get(group.open), day, placements);
     pace_impressions(index, day, seconds);
     pace_clicks(index, day, seconds);
 }
@@ -281,7 +304,7 @@ void Pacer::pace_campaign(uint32_t index) {
                             ? whole > budget
                             : static_cast<double>(in_wall) > static_cast<double>(budget) * most);
     const pacing::Supply seconds =
-        supply(image_.get(campaign.open), day, image_.get(campaign.placements));
+        supply(campaign, image_.get(campaign.open), day, image_.get(campaign.placements));
     for (size_t s = 0; s < kCount<Strategy>; s++) {
         if ((campaign.strategies >> s & 1) == 0 || slots.paces[s] == kNone) {
             continue;

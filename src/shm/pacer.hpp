@@ -22,17 +22,19 @@ public:
     // binding.
     void bind(const Image& image, Slots slots);
 
-    // Begins a round: what was tossed is due, now and then all. What is left of the
-    // round before is due as well.
+    // Begins a round: what was tossed is due, and some of the others. What is left of
+    // the round before is due as well.
     void begin(Millis now);
 
-    // Paces at most so many of what is due; false: the round is done.
+    // Paces at most so many of what is due; false: the round is done. Some hundred
+    // take less than a millisecond.
     bool step(uint32_t most);
 
 private:
-    static constexpr Seconds kAll = 60;  // between rounds over all
+    static constexpr Seconds kAll = 60;  // in which each is looked at
 
-    void collect_tossed();
+    bool collect();
+    void due_at(size_t slot);
     void tick_curves();
     void due(uint32_t group);
     void pace_group(uint32_t index);
@@ -40,8 +42,8 @@ private:
     void pace_impressions(uint32_t index, const LocalDay& day, const pacing::Supply& supply);
     void pace_clicks(uint32_t index, const LocalDay& day, const pacing::Supply& supply);
     template <class Placements>
-    pacing::Supply supply(std::span<const Interval> open, const LocalDay& day,
-                          const Placements& placements) const noexcept;
+    pacing::Supply supply(const CampaignRecord& campaign, std::span<const Interval> open,
+                          const LocalDay& day, const Placements& placements) const noexcept;
     uint64_t tosses(uint32_t group, Day day) const noexcept;
     // More is used than there is: a limit that was lowered, or a fault.
     void watch(uint32_t pace_slot, bool passed) noexcept;
@@ -51,7 +53,10 @@ private:
     Image image_;
     Slots slots_;
     Millis now_ = 0;
-    Seconds last_all_ = 0;
+    Seconds last_round_ = 0;
+    uint32_t word_ = 0;                         // of the tossed, the next to look at
+    size_t sweep_ = 0;                          // the slot whose turn it was last
+    size_t sweep_left_ = 0;                     // and how many more are to be looked at
     std::vector<uint32_t> group_at_;            // slot of its counters → paced group
     std::vector<uint32_t> curve_;               // placement → curve
     std::vector<pacing::CurveSums> sums_;       // of the curves

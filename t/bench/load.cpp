@@ -7,12 +7,13 @@
 // sent: a server that stalls is charged for all that waited. RATE 0: as fast as
 // answers come, to find out what "half load" is. Prints one line of JSON.
 //
-//   load slices PORT WORKER COUNT CONNECTIONS OURS_FILE FLOOR_FILE [HEADER …]
+//   load slices PORT[,PORT] WORKER[,WORKER] COUNT CONNECTIONS OURS_FILE FLOOR_FILE [HEADER …]
 //
 // COUNT times a tenth of a second of the one file's paths, then of the other's,
 // as fast as answers come, and what the worker, a process id, spent on the CPU
-// for each: what slows the machine for seconds slows both alike. Prints a line
-// of JSON with requests and nanoseconds of each slice.
+// for each: what slows the machine for seconds slows both alike. With two workers
+// each side has its own, and is charged for what that does while the other is at
+// work. Prints a line of JSON with requests and nanoseconds of each slice.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -240,19 +242,35 @@ void slices(int argc, char** argv) {
     const std::string headers = headers_of(argc, argv, 8);
     Requests requests[2] = {{argv[6], headers}, {argv[7], headers}};
     const char* const names[2] = {"ours", "floor"};
-    Load load(port_of(argv[2]), count_of(argv[5]));
+    const auto both = [](const std::string& text) {
+        const size_t comma = text.find(',');
+        return std::array<std::string, 2>{
+            text.substr(0, comma), comma == std::string::npos ? text : text.substr(comma + 1)};
+    };
+    const auto ports = both(argv[2]);
+    const auto workers = both(argv[3]);
+    const bool two = workers[0] != workers[1];
+    Load first(port_of(ports[0].c_str()), count_of(argv[5]));
+    Load second(port_of(ports[1].c_str()), count_of(argv[5]));
+    Nanos cpu[2] = {on_cpu(workers[0]), on_cpu(workers[1])};
     std::printf("[");
     for (size_t i = 0; i < 2 * count_of(argv[4]); i++) {
+        const size_t side = i % 2;
+        Load& load = side == 0 ? first : second;
         const size_t before = load.answered();
-        const Nanos cpu = on_cpu(argv[3]);
-        load.run(requests[i % 2], 0, kSlice);
+        if (!two) {
+            cpu[side] = on_cpu(workers[side]);
+        }
+        load.run(requests[side], 0, kSlice);
+        const Nanos after = on_cpu(workers[side]);
         std::printf("%s{\"side\":\"%s\",\"requests\":%zu,\"nanoseconds\":%lld}", i > 0 ? "," : "",
-                    names[i % 2], load.answered() - before,
-                    static_cast<long long>(on_cpu(argv[3]) - cpu));
+                    names[side], load.answered() - before,
+                    static_cast<long long>(after - cpu[side]));
+        cpu[side] = after;
     }
     std::printf("]\n");
-    if (load.errors() > 0) {
-        fail(std::to_string(load.errors()) + " answers were not 200");
+    if (first.errors() + second.errors() > 0) {
+        fail(std::to_string(first.errors() + second.errors()) + " answers were not 200");
     }
 }
 

@@ -145,7 +145,10 @@ protected:
         }
     }
 
-    Billing billing() { return {image_, {groups_, campaigns_}, state_, kReservation}; }
+    Billing billing() {
+        slots_ = {groups_, campaigns_};
+        return {image_, slots_, state_, kReservation};
+    }
 
     bool serve(Millis now, uint32_t group = 0) {
         reserved_ = 0;
@@ -183,6 +186,7 @@ protected:
     Image image_;
     std::vector<GroupSlots> groups_;
     std::vector<CampaignSlots> campaigns_;
+    Slots slots_;
     std::optional<Pacer> pacer_;
     MicroCents reserved_ = 0;
 };
@@ -375,11 +379,15 @@ TEST_F(ShmPacer, OnlyTheTossedAreLookedAtEachSecond) {
     load({{R"({"strategy": "even", "daily_impression_cap": 86400})"},
           {R"({"strategy": "even", "daily_impression_cap": 86400})"}});
     state_.mark_tossed(groups_[1].counters);
-    tick(kNow + 10'000);
+    tick(kNow + 1'000);
     EXPECT_EQ(pace(0).allowed_on(320), 43'200u);
-    EXPECT_EQ(pace(1).allowed_on(320), 43'210u);
-    tick(kNow + 60'000);
-    EXPECT_EQ(pace(0).allowed_on(320), 43'260u) << "now and then all are";
+    EXPECT_EQ(pace(1).allowed_on(320), 43'201u);
+    for (Seconds s = 2; s <= 61; s++) {
+        tick(kNow + s * 1000);
+    }
+    EXPECT_GT(pace(0).allowed_on(320), 43'201u) << "within a minute each is";
+    tick(kNow + 3600'000);
+    EXPECT_EQ(pace(0).allowed_on(320), 46'800u) << "all are after a leap";
 }
 
 TEST(ShmLease, OneHoldsItAndTheStoppedLoseIt) {
