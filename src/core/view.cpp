@@ -1,5 +1,6 @@
 #include "core/view.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace ads {
@@ -41,11 +42,33 @@ void View::set(uint32_t group, bool open) noexcept {
     }
 }
 
+// The image begins when it was compiled. A clock that was set back to before that
+// finds the openings since the local day began in the records; before that day it is
+// as it was then.
+void View::look_back(Seconds now) noexcept {
+    const auto groups = image_.groups();
+    for (uint32_t i = 0; i < groups.size(); i++) {
+        Seconds day = 0;
+        image_.local_day(image_.campaign_of(groups[i]), image_.head().compiled_at, day);
+        const Seconds at = std::max(now, day);
+        const auto open = image_.get(groups[i].open);
+        set(i, std::any_of(open.begin(), open.end(), [&](const Interval& interval) {
+                return interval.open <= at && at < interval.close;
+            }));
+    }
+    now_ = now;
+}
+
 void View::advance(Seconds now) noexcept {
     if (now == now_) {
         return;
     }
-    if (now < now_) {
+    const Seconds compiled = image_.head().compiled_at;
+    if (now < compiled) {
+        look_back(now);
+        return;
+    }
+    if (now < now_ || now_ < compiled) {
         reset();
     }
     now_ = now;

@@ -15,8 +15,7 @@ public:
     // Takes the image as it was compiled; advance() brings it to now.
     void bind(Image image);
 
-    // Applies the openings and closings up to `now`. A clock that goes back
-    // starts over from the image.
+    // Applies the openings and closings up to `now`, also of a clock that goes back.
     void advance(Seconds now) noexcept;
 
     const Image& image() const noexcept { return image_; }
@@ -48,6 +47,7 @@ public:
 
 private:
     void reset() noexcept;
+    void look_back(Seconds now) noexcept;
     void set(uint32_t group, bool open) noexcept;
 
     Image image_;

@@ -23,17 +23,6 @@ constexpr Millis kFirstPause = 200;
 constexpr Millis kLongestPause = 5'000;
 constexpr Millis kAgain = 200;  // while publication waits for a reader
 
-// The whole text or nothing.
-int replace_file(const std::string& path, std::string_view text) {
-    const std::string fresh = path + ".new";
-    const Fd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640));
-    if (!fd || write_all(fd.get(), text) != text.size() || fdatasync(fd.get()) != 0 ||
-        rename(fresh.c_str(), path.c_str()) != 0) {
-        return errno == 0 ? EIO : errno;
-    }
-    return 0;
-}
-
 }  // namespace
 
 class CatalogFeed::Work {

@@ -51,4 +51,29 @@ FileMark mark_of(const char* path) noexcept {
     return stat(path, &info) == 0 ? mark_from(info) : FileMark{};
 }
 
+size_t write_all(int fd, std::string_view data) noexcept {
+    size_t done = 0;
+    while (done < data.size()) {
+        const ssize_t n = write(fd, data.data() + done, data.size() - done);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            break;
+        }
+        done += static_cast<size_t>(n);
+    }
+    return done;
+}
+
+int replace_file(const std::string& path, std::string_view text) {
+    const std::string fresh = path + ".new";
+    const Fd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640));
+    if (!fd || write_all(fd.get(), text) != text.size() || fdatasync(fd.get()) != 0 ||
+        rename(fresh.c_str(), path.c_str()) != 0) {
+        return errno == 0 ? EIO : errno;
+    }
+    return 0;
+}
+
 }  // namespace ads

@@ -42,6 +42,13 @@ struct FileMark {
 // The whole file in `text`; 0, or errno. `mark` is of the very file read.
 int read_file(const char* path, std::string& text, FileMark* mark = nullptr);
 
+// Writes all of it, or as much as goes; the bytes written.
+size_t write_all(int fd, std::string_view data) noexcept;
+
+// Puts a file of this text in the place of another, the whole text or nothing; 0, or
+// errno.
+int replace_file(const std::string& path, std::string_view text);
+
 // The mark of the file as it is now; all zero if it cannot be seen.
 FileMark mark_of(const char* path) noexcept;
 

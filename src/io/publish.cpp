@@ -1,7 +1,6 @@
 #include "io/publish.hpp"
 
 #include <malloc.h>
-#include <signal.h>
 #include <time.h>
 
 #include <cstring>
@@ -83,12 +82,7 @@ EditReport CatalogFile::poll(Seconds now) {
     finished_.store(false, std::memory_order_relaxed);
     stopping_.store(false, std::memory_order_relaxed);
 
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits: it gets no signal
-    running_ = pthread_create(&thread_, nullptr, run, this) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    running_ = start_thread(thread_, run, this);
     return report;
 }
 

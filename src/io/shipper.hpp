@@ -26,7 +26,7 @@ struct ShipperConf {
 
 // A line for the log.
 struct ShipperMessage {
-    enum class Level : uint8_t { notice, warning, error } level;
+    enum class Level : uint8_t { notice, error } level;
     std::string text;
 };
 

@@ -78,21 +78,6 @@ std::string segment_head(Millis now, uint32_t node) {
     return {head, sizeof head};
 }
 
-size_t write_all(int fd, std::string_view data) noexcept {
-    size_t done = 0;
-    while (done < data.size()) {
-        const ssize_t n = write(fd, data.data() + done, data.size() - done);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            break;
-        }
-        done += static_cast<size_t>(n);
-    }
-    return done;
-}
-
 void Spool::configure(std::string folder, size_t segment, Who me, uint32_t node) {
     folder_ = std::move(folder);
     segment_ = segment;

@@ -81,9 +81,6 @@ std::string closed_path(std::string_view path);
 // The head of a segment file.
 std::string segment_head(Millis now, uint32_t node);
 
-// Writes all of it, or as much as goes; the bytes written.
-size_t write_all(int fd, std::string_view data) noexcept;
-
 // How a segment ended.
 struct SegmentEnd {
     size_t good = 0;   // bytes up to the end of the last whole record

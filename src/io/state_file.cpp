@@ -82,6 +82,7 @@ bool StateFile::create(const std::string& path, size_t dedupe_bytes, std::string
         error = sentence("cannot map", draft);
         return false;
     }
+    fresh_ = true;
     State::format({memory_, size}, entries, kFirstSlots, random_node(), random_key());
     if (rename(draft.c_str(), path.c_str()) != 0) {
         error = sentence("cannot name", path);

@@ -33,11 +33,15 @@ public:
 
     State state() const noexcept { return state_; }
 
+    // Whether open() has made it: it knows nothing of what was before.
+    bool fresh() const noexcept { return fresh_; }
+
 private:
     bool create(const std::string& path, size_t dedupe_bytes, std::string& error);
     bool map(size_t size) noexcept;
     void unmap() noexcept;
 
+    bool fresh_ = false;
     Fd fd_;
     std::byte* memory_ = nullptr;
     size_t mapped_ = 0;

@@ -75,12 +75,12 @@ void give_way() noexcept {
     syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
-bool Thread::create(void* (*entry)(void*), void* data) noexcept {
+bool start_thread(pthread_t& thread, void* (*entry)(void*), void* data) noexcept {
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits
-    const int error = pthread_create(&thread_, nullptr, entry, data);
+    const int error = pthread_create(&thread, nullptr, entry, data);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return error == 0;
 }

@@ -38,7 +38,10 @@ Millis monotonic() noexcept;
 // run at all, and without privileges it cannot leave that class again.
 void give_way() noexcept;
 
-// A thread that gets no signals. `self` lives until both the thread and the
+// A thread that gets no signals.
+bool start_thread(pthread_t& thread, void* (*entry)(void*), void* data) noexcept;
+
+// The same with an owner. `self` lives until both the thread and the
 // owner of the Thread have let go of it, so that a thread which hangs in a
 // library can be left behind.
 class Thread {
@@ -49,7 +52,8 @@ public:
     template <class T>
     bool start(std::shared_ptr<T> self) {
         auto* held = new std::shared_ptr<T>(std::move(self));
-        running_ = create(
+        running_ = start_thread(
+            thread_,
             [](void* data) -> void* {
                 const std::unique_ptr<std::shared_ptr<T>> mine(
                     static_cast<std::shared_ptr<T>*>(data));
@@ -81,7 +85,6 @@ public:
     }
 
 private:
-    bool create(void* (*entry)(void*), void* data) noexcept;
     void join() noexcept;
     void leave() noexcept;
     static void short_pause() noexcept;

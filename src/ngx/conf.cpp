@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "io/catalog_feed.hpp"
+#include "io/shipper.hpp"
 #include "ngx/cors.hpp"
 #include "ngx/handlers.hpp"
 
@@ -18,10 +20,6 @@ constexpr size_t kDefaultFrequency = 64 << 20;
 constexpr ngx_int_t kShortestReservation = 15;
 constexpr ngx_int_t kLongestReservation = 3600;
 constexpr Seconds kDefaultReservation = 120;
-constexpr ngx_int_t kDefaultBatch = 2000;
-constexpr ngx_msec_t kDefaultInterval = 200;
-constexpr ngx_msec_t kDefaultTimeout = 30'000;
-constexpr ngx_msec_t kDefaultPoll = 30'000;
 
 MainConf* main_of(void* conf) noexcept {
     return static_cast<MainConf*>(conf);
@@ -424,10 +422,11 @@ void* create_main_conf(ngx_conf_t* cf) {
         main->dedupe = kDefaultDedupe;
         main->segment = kDefaultSegment;
         main->frequency = kDefaultFrequency;
-        main->batch = kDefaultBatch;
-        main->interval = kDefaultInterval;
-        main->timeout = kDefaultTimeout;
-        main->poll = kDefaultPoll;
+        const ShipperConf ship;
+        main->batch = ship.batch;
+        main->interval = static_cast<ngx_msec_t>(ship.interval);
+        main->timeout = static_cast<ngx_msec_t>(ship.timeout);
+        main->poll = static_cast<ngx_msec_t>(FeedConf{}.poll);
     }
     return main;
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "io/process.hpp"
+#include "io/rebuild.hpp"
 #include "ngx/worker.hpp"
 
 namespace ads::ngx {
@@ -82,33 +83,66 @@ void publish_first(ngx_cycle_t* cycle, MainConf& conf) noexcept {
     malloc_trim(0);
 }
 
+Millis clock_of(const MainConf& conf) noexcept {
+    Millis now = static_cast<Millis>(ngx_time()) * 1000;
+#if ADS_TEST_CLOCK
+    now += conf.setup->target.zone.head().clock_offset.load(std::memory_order_relaxed);
+#else
+    (void)conf;
+#endif
+    return now;
+}
+
+// Calls f with what is published, if that goes with the state.
+template <class F>
+void with_image(MainConf& conf, F f) noexcept {
+    auto& target = conf.setup->target;
+    const uint32_t pin = target.zone.enter(this_process(), process_alive);
+    if (pin == kNone) {
+        return;
+    }
+    uint64_t generation = 0;
+    const Image image = target.zone.pin(pin, generation);
+    if (image && image.head().node == target.state.head().node) {
+        f(image, Slots{image.group_slots(), image.campaign_slots()});
+    }
+    target.zone.leave(pin);
+}
+
+// Where the state folder was lost, the spool tells what was.
+void rebuild_state(ngx_cycle_t* cycle, MainConf& conf) noexcept {
+    auto& setup = *conf.setup;
+    if (!setup.has_file || !setup.file.fresh()) {
+        return;
+    }
+    with_image(conf, [&](const Image& image, const Slots& slots) {
+        const Rebuilt rebuilt = rebuild(setup.spool_folder, image, slots, setup.target.state,
+                                        conf.lives, this_process(), clock_of(conf) / 1000);
+        if (rebuilt.events > 0) {
+            ngx_log_error(NGX_LOG_NOTICE, cycle->log, 0,
+                          "ads: the state is new: counters made again from %uL events in %uD "
+                          "segments of the spool",
+                          rebuilt.events, rebuilt.segments);
+        }
+    });
+}
+
 // Before the first request each coin has its probability. Where nginx runs already,
 // one of its workers sees to that.
 void pace_first(MainConf& conf) noexcept {
     auto& setup = *conf.setup;
-    const Who me = this_process();
     Lease& lease = setup.target.state.head().pacing;
-    if (setup.target.zone.generation() == 0 ||
-        !lease.hold(me, static_cast<uint32_t>(ngx_time()), 1, process_alive)) {
+    const Who me = this_process();
+    if (!lease.hold(me, static_cast<uint32_t>(ngx_time()), 1, process_alive)) {
         return;
     }
-    const uint32_t pin = setup.target.zone.enter(me, process_alive);
-    if (pin != kNone) {
-        uint64_t generation = 0;
-        const Image image = setup.target.zone.pin(pin, generation);
-        if (image.head().node == setup.target.state.head().node) {
-            Pacer pacer(setup.target.state, conf.reservation);
-            Millis now = static_cast<Millis>(ngx_time()) * 1000;
-#if ADS_TEST_CLOCK
-            now += setup.target.zone.head().clock_offset.load(std::memory_order_relaxed);
-#endif
-            pacer.bind(image, {image.group_slots(), image.campaign_slots()});
-            pacer.begin(now);
-            while (pacer.step(1000)) {
-            }
+    with_image(conf, [&](const Image& image, const Slots& slots) {
+        Pacer pacer(setup.target.state, conf.reservation);
+        pacer.bind(image, slots);
+        pacer.begin(clock_of(conf));
+        while (pacer.step(1000)) {
         }
-        setup.target.zone.leave(pin);
-    }
+    });
     lease.give_up(me);
 }
 
@@ -145,6 +179,7 @@ ngx_int_t init_module(ngx_cycle_t* cycle) {
         give_to_workers(cycle, std::string(view(conf->state_path)));
     }
     publish_first(cycle, *conf);
+    rebuild_state(cycle, *conf);
     pace_first(*conf);
     if (restart) {
         start_worker(cycle, *conf);

@@ -33,11 +33,11 @@ std::array<uint64_t, 4> seed() noexcept {
 }
 
 // The lines of a text, one log entry each.
-void log_lines(ngx_log_t* log, ngx_uint_t level, const ngx_str_t& path, std::string_view text) {
+void log_lines(ngx_log_t* log, const ngx_str_t& path, const char* what, std::string_view text) {
     while (!text.empty()) {
         const size_t end = std::min(text.find('\n'), text.size());
         ngx_str_t line = str(text.substr(0, end));
-        ngx_log_error(level, log, 0, "ads: catalog \"%V\" refused: %V", &path, &line);
+        ngx_log_error(NGX_LOG_ERR, log, 0, "ads: catalog \"%V\" %s: %V", &path, what, &line);
         text.remove_prefix(std::min(end + 1, text.size()));
     }
 }
@@ -443,8 +443,10 @@ void Worker::edit_catalog() noexcept {
             break;
         }
         case Edit::refused:
+            log_lines(log_, path, "refused", report.text);
+            break;
         case Edit::unread:
-            log_lines(log_, NGX_LOG_ERR, path, report.text);
+            log_lines(log_, path, "cannot be read", report.text);
             break;
     }
     if (report.without_counters > 0) {
@@ -464,9 +466,8 @@ void Worker::tend_shipper() noexcept {
         shipper_->settled(spool_.sequence());
     }
     for (const auto& [level, text] : shipper_->messages()) {
-        const ngx_uint_t log_level = level == ShipperMessage::Level::notice    ? NGX_LOG_NOTICE
-                                     : level == ShipperMessage::Level::warning ? NGX_LOG_WARN
-                                                                               : NGX_LOG_ERR;
+        const ngx_uint_t log_level =
+            level == ShipperMessage::Level::notice ? NGX_LOG_NOTICE : NGX_LOG_ERR;
         ngx_log_error(log_level, log_, 0, "ads: %s", text.c_str());
     }
     zone().set_shipping(me_, shipper_->error(), process_alive);

@@ -295,6 +295,16 @@ TEST(Decide, AClockThatGoesBack) {
     }
 }
 
+// Compiled at noon: what opened in the morning was not open before.
+TEST(Decide, AClockThatGoesBackBeforeTheImage) {
+    Decider d(document({campaign(
+        1, {group(2, R"("start": "2026-11-16T11:30:00Z")"), group(3, R"("priority": "house")")})}));
+    for (const auto& [offset, expected] : std::vector<std::pair<Seconds, Id>>{
+             {0, 2}, {-kHour, 3}, {-1800, 2}, {-1801, 3}, {-kDay, 3}, {-60, 2}, {kHour, 2}}) {
+        EXPECT_EQ(d.serve_at(kNow + offset), expected) << offset;
+    }
+}
+
 TEST(Decide, SchedulesOpenAndClose) {
     // Mondays to Wednesdays, 09:00 to 17:00 in New York: 14:00Z to 22:00Z.
     Decider d(document(

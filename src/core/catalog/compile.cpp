@@ -326,7 +326,8 @@ private:
         if (!draft.can_run || !any_creative(runs)) {
             return Reason::status;
         }
-        if (draft.open.empty() || draft.open.back().second <= now_) {
+        // One that ended today keeps its seat: a clock may be set back.
+        if (draft.open.empty()) {
             return draft.in_flight ? Reason::schedule : Reason::flight;
         }
         if (!any_creative([&](const auto& c) { return runs(c) && placement.accepts(c); })) {
