@@ -138,12 +138,6 @@ void RateTable::format(std::span<std::byte> memory, const RateRule& rule,
     head->rule = rule;
     head->buckets = (memory.size() - kRateFirst) / bucket_bytes(rule);
     head->hash = hash;
-    head->magic.store(kRateMagic, std::memory_order_release);
-}
-
-bool RateTable::is_ours(const std::byte* memory) noexcept {
-    return reinterpret_cast<const RateHead*>(memory)->magic.load(std::memory_order_acquire) ==
-           kRateMagic;
 }
 
 RateTable RateTable::attach(std::byte* memory) noexcept {

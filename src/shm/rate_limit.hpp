@@ -36,14 +36,13 @@ static_assert(std::atomic<uint32_t>::is_always_lock_free);
 
 inline constexpr uint32_t kRateExact = 256;
 inline constexpr uint32_t kRateParts = 64;
-inline constexpr uint32_t kRateMost = 1'000'000;               // requests a window
-inline constexpr uint32_t kRateShortest = 1000;                // ms of a window
-inline constexpr uint32_t kRateLongest = 86'400'000;           // the same
-inline constexpr uint32_t kRateBack = 60'000;                  // ms, see RateTable::take()
-inline constexpr uint32_t kRateEntries = 15;                   // to a bucket
-inline constexpr uint32_t kRateStripes = 16;                   // so that workers count apart
-inline constexpr size_t kRateFirst = 4096;                     // where the buckets begin
-inline constexpr uint64_t kRateMagic = 0x3130'6574'6172'7361;  // changes with the layout
+inline constexpr uint32_t kRateMost = 1'000'000;      // requests a window
+inline constexpr uint32_t kRateShortest = 1000;       // ms of a window
+inline constexpr uint32_t kRateLongest = 86'400'000;  // the same
+inline constexpr uint32_t kRateBack = 60'000;         // ms, see RateTable::take()
+inline constexpr uint32_t kRateEntries = 15;          // to a bucket
+inline constexpr uint32_t kRateStripes = 16;          // so that workers count apart
+inline constexpr size_t kRateFirst = 4096;            // where the buckets begin
 
 struct RateRule {
     uint32_t rate = 0;    // 1 … kRateMost
@@ -74,7 +73,6 @@ struct alignas(64) RateStripe {
 };
 
 struct RateHead {
-    std::atomic<uint64_t> magic;  // written last
     RateRule rule;
     uint64_t buckets;
     SipKey hash;  // so that nobody can choose whose entries to push out
@@ -111,7 +109,7 @@ public:
     static void format(std::span<std::byte> memory, const RateRule& rule,
                        const SipKey& hash) noexcept;
 
-    static bool is_ours(const std::byte* memory) noexcept;
+    // Memory that format() has written.
     static RateTable attach(std::byte* memory) noexcept;
 
     explicit operator bool() const noexcept { return head_ != nullptr; }

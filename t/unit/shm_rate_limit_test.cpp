@@ -459,11 +459,4 @@ TEST(ShmRateLimit, ACommitIsFinishedByTheNext) {
     EXPECT_EQ(t.bucket().keys[0].load(), 0u) << "it is in the entry that was made for it";
 }
 
-TEST(ShmRateLimit, MemoryOfOthersIsRefused) {
-    shm_test::Memory memory(8192);
-    EXPECT_FALSE(RateTable::is_ours(memory.data()));
-    RateTable::format(memory.span(), {2, 1000}, {});
-    EXPECT_TRUE(RateTable::is_ours(memory.data()));
-}
-
 }  // namespace
