@@ -79,14 +79,14 @@ subtest 'a row' => sub {
         [ undef, undef, undef, '', 'anonymous', undef, undef ], 'has nulls';
     is_deeply [ $session->row('SELECT device, country, placement, invalid FROM ads.event_hours') ], [ '', '', '', '' ], 'its roll-up has not';
     clear();
-    my @kinds = map { my $type = $_; map { event(type => $type, invalid => $_, device => $_, serve => 10 + $_) } 0 .. 3 } 0 .. 4;
-    is ingest(@kinds, event(serve => 99, device => 4)), '21 0', 'every type, reason and device';
+    my @kinds = map { my $type = $_; map { event(type => $type, invalid => $_, device => $_, serve => 10 + $_) } 0 .. 4 } 0 .. 4;
+    is ingest(@kinds, event(serve => 99, device => 4)), '26 0', 'every type, reason and device';
     is_deeply [ $session->query('SELECT type, invalid, device, count(*) FROM ads.ad_events GROUP BY 1, 2, 3 ORDER BY 1, 2 NULLS FIRST, 3') ],
         [
         map { my $type = $_; my $i = 0;
-            map { my $invalid = $_; my $device = (qw(desktop mobile tablet tv))[ $i++ ];
+            map { my $invalid = $_; my $device = (qw(desktop mobile tablet tv bot))[ $i++ ];
                 ([ $type, $invalid, $device, 1 ], $type eq 'serve' && !$invalid ? [ $type, undef, 'bot', 1 ] : ()) }
-            undef, qw(ignored late over_budget) } qw(serve impression viewable click conversion)
+            undef, qw(ignored late over_budget rate_limit) } qw(serve impression viewable click conversion)
         ], 'by their names';
     clear();
     is ingest(event(consent => 'f', user => 'u1', session => 's1', experiment => 1, type => 'impression', metadata => '{"a": "b"}')), '1 0',

@@ -16,12 +16,12 @@
 namespace ads {
 
 // Why an event is not billed. Kept in the spool: append, never reorder.
-enum class Invalid : uint8_t { none, ignored, late, over_budget };
+enum class Invalid : uint8_t { none, ignored, late, over_budget, rate_limit };
 
 template <>
 struct Names<Invalid> {
     static constexpr auto list =
-        std::to_array<std::string_view>({"", "ignored", "late", "over_budget"});
+        std::to_array<std::string_view>({"", "ignored", "late", "over_budget", "rate_limit"});
 };
 
 inline constexpr std::string_view kAnonymous = "anonymous";

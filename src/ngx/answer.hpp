@@ -37,6 +37,7 @@ struct RequestCtx {
     char* buffer = nullptr;        // of the worker, see memory_for()
     ngx_event_t* timer = nullptr;  // of a pixel that waits for another worker
     uint32_t tries = 0;
+    bool limited = false;  // over a silent limit: the event does not count
     // for the variables
     const Served* served = nullptr;
     size_t served_count = 0;

@@ -9,6 +9,7 @@
 #include "io/shipper.hpp"
 #include "ngx/cors.hpp"
 #include "ngx/handlers.hpp"
+#include "ngx/limit.hpp"
 
 namespace ads::ngx {
 
@@ -407,6 +408,8 @@ ngx_command_t commands[] = {
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("ads_cors"), ADS_ANYWHERE | NGX_CONF_1MORE, set_cors, NGX_HTTP_LOC_CONF_OFFSET, 0,
      nullptr},
+    {ngx_string("ads_rate_limit"), ADS_ANYWHERE | NGX_CONF_1MORE, set_rate_limit,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("ads_frequency"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1, set_frequency,
      NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
 #if ADS_TEST_CLOCK

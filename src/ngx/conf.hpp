@@ -50,6 +50,7 @@ struct MainConf {
     Seconds reservation;    // 0: not set yet
     bool timed;             // somebody asks for $ads_decision_time
     const char* needed_by;  // the first handler directive, nullptr: none
+    ngx_array_t* limits;    // of LimitZone*
     Setup* setup;
 };
 
@@ -102,6 +103,7 @@ struct LocConf {
     CookieConf* cookie;
     ConsentConf* consent;
     CorsConf* cors;
+    ngx_array_t* limits;  // of LimitConf
 };
 
 inline constexpr ngx_int_t kAnyType = -2;
@@ -125,6 +127,7 @@ char* set_postgres(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* read_catalog(ngx_conf_t* cf, MainConf* main);
 
 // Directives about the visitor, in conf_visitor.cpp.
+Value* compile(ngx_conf_t* cf, ngx_str_t& text) noexcept;  // nullptr: it is wrong
 char* set_value(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_key(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_session_cookie(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);

@@ -18,28 +18,6 @@ bool is_variable_name(std::string_view text) noexcept {
                                 "0123456789_") == std::string_view::npos;
 }
 
-Value* compile(ngx_conf_t* cf, ngx_str_t& text) noexcept {
-    auto* value = pnew<Value>(cf->pool);
-    if (value == nullptr) {
-        return nullptr;
-    }
-    value->index = NGX_ERROR;
-    if (text.len > 1 && text.data[0] == '$' && is_variable_name(view(text).substr(1))) {
-        ngx_str_t name = str(view(text).substr(1));
-        value->index = ngx_http_get_variable_index(cf, &name);
-        return value->index == NGX_ERROR ? nullptr : value;
-    }
-    value->text = pnew<ngx_http_complex_value_t>(cf->pool);
-    if (value->text == nullptr) {
-        return nullptr;
-    }
-    ngx_http_compile_complex_value_t request{};
-    request.cf = cf;
-    request.value = &text;
-    request.complex_value = value->text;
-    return ngx_http_compile_complex_value(&request) == NGX_OK ? value : nullptr;
-}
-
 bool is_name(std::string_view text) noexcept {
     return !text.empty() && text.size() <= 64 &&
            text.find_first_not_of(kTokenChars) == std::string_view::npos;
@@ -149,6 +127,28 @@ char* add_cookie_attribute(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t* argume
 
 }  // namespace
 
+Value* compile(ngx_conf_t* cf, ngx_str_t& text) noexcept {
+    auto* value = pnew<Value>(cf->pool);
+    if (value == nullptr) {
+        return nullptr;
+    }
+    value->index = NGX_ERROR;
+    if (text.len > 1 && text.data[0] == '$' && is_variable_name(view(text).substr(1))) {
+        ngx_str_t name = str(view(text).substr(1));
+        value->index = ngx_http_get_variable_index(cf, &name);
+        return value->index == NGX_ERROR ? nullptr : value;
+    }
+    value->text = pnew<ngx_http_complex_value_t>(cf->pool);
+    if (value->text == nullptr) {
+        return nullptr;
+    }
+    ngx_http_compile_complex_value_t request{};
+    request.cf = cf;
+    request.value = &text;
+    request.complex_value = value->text;
+    return ngx_http_compile_complex_value(&request) == NGX_OK ? value : nullptr;
+}
+
 char* set_value(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     auto** slot = reinterpret_cast<Value**>(static_cast<char*>(conf) + cmd->offset);
     if (*slot != nullptr) {
@@ -257,6 +257,7 @@ char* merge_visitor(ngx_conf_t* cf, LocConf* from, LocConf* to) {
     inherit(to->keys, from->keys);
     inherit(to->cookie, from->cookie);
     inherit(to->cors, from->cors);
+    inherit(to->limits, from->limits);
     if (to->consent == nullptr && from->consent == nullptr) {
         from->consent = pnew<ConsentConf>(cf->pool);  // the usual sources
         if (from->consent == nullptr) {

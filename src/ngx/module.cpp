@@ -1,13 +1,18 @@
 // The module as nginx sees it.
 #include "ngx/conf.hpp"
 #include "ngx/handlers.hpp"
+#include "ngx/limit.hpp"
 #include "ngx/worker.hpp"
 
 namespace {
 
+ngx_int_t finish(ngx_conf_t* cf) {
+    return ads::ngx::see_variables(cf) == NGX_OK ? ads::ngx::add_limits(cf) : NGX_ERROR;
+}
+
 ngx_http_module_t module_context = {
     ads::ngx::add_variables,     // preconfiguration
-    ads::ngx::see_variables,     // postconfiguration
+    finish,                      // postconfiguration
     ads::ngx::create_main_conf,  //
     ads::ngx::init_main_conf,    //
     nullptr,                     // create server configuration

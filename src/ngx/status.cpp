@@ -7,6 +7,7 @@
 
 #include "core/query.hpp"
 #include "ngx/handlers.hpp"
+#include "ngx/limit.hpp"
 #include "ngx/status_pacing.hpp"
 #include "ngx/worker.hpp"
 #include "version.hpp"
@@ -296,6 +297,8 @@ void put_json(Out& out, const Image& image, const Filter& filter, const MainConf
     out.number(spool.bytes);
     out.put("},\"postgres\":");
     put_shipping(out, conf.postgres.len > 0);
+    out.put(',');
+    put_limits(out, conf);
     out.put(",\"zone\":{\"size\":");
     out.number(conf.zone->shm.size);
     out.put(",\"used\":");
@@ -363,7 +366,8 @@ void put_gauge(Out& out, std::string_view name, std::string_view help, uint64_t 
     out.put('\n');
 }
 
-void put_prometheus(Out& out, std::string_view label, const std::vector<Row>& rows) noexcept {
+void put_prometheus(Out& out, std::string_view label, const std::vector<Row>& rows,
+                    const MainConf& conf) noexcept {
     put_metric_head(out, "ads_events_total", "counter", "Events by what became of them.");
     for (const auto& [total, name] : kEvents) {
         out.put("ads_events_total{result=\"");
@@ -391,6 +395,7 @@ void put_prometheus(Out& out, std::string_view label, const std::vector<Row>& ro
     put_gauge(out, "ads_postgres_failing", "1 while no events go to PostgreSQL.",
               worker->zone().head().shipping.size.load(std::memory_order_relaxed) > 0);
     put_health_metrics(out);
+    put_limit_metrics(out, conf);
     for (const auto& metric : kMetrics) {
         put_metric_head(out, metric.name, "gauge", metric.help);
         for (const auto& row : rows) {
@@ -432,7 +437,7 @@ ngx_int_t status_handler(ngx_http_request_t* r) {
     }
     const Image& image = worker->image();
     const bool detail = loc_conf(r)->detail != 0;
-    const size_t room = kHeadRoom + filter.limit * kRowRoom;
+    const size_t room = kHeadRoom + limits_room(*main_conf(r)) + filter.limit * kRowRoom;
     auto* memory = static_cast<char*>(ngx_pnalloc(r->pool, room));
     if (memory == nullptr) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -441,9 +446,9 @@ ngx_int_t status_handler(ngx_http_request_t* r) {
     if (!filter.prometheus) {
         put_json(out, image, filter, *main_conf(r));
     } else if (detail) {
-        put_prometheus(out, "ad_group", group_rows(image, filter));
+        put_prometheus(out, "ad_group", group_rows(image, filter), *main_conf(r));
     } else {
-        put_prometheus(out, "campaign", campaign_rows(image, filter));
+        put_prometheus(out, "campaign", campaign_rows(image, filter), *main_conf(r));
     }
     if (out.overflow()) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

@@ -182,6 +182,10 @@ ngx_int_t count(ngx_http_request_t* r, RequestCtx* ctx, const Tracked& tracked) 
             break;
         case Claim::fresh: {
             Event event = event_of(r, tracked, worker->now());
+            if (ctx->limited && event.invalid == Invalid::none) {
+                event.invalid = Invalid::rate_limit;
+                event.price = 0;
+            }
             bill(event, tracked.token);
             if (event.invalid != Invalid::none) {
                 worker->state().add(Total::invalid);
