@@ -355,7 +355,7 @@ void in_threads(Work work) {
 }
 
 TEST(ShmRateLimit, ThreadsTogetherTakeWhatIsThere) {
-    const int rounds = long_mode() ? 20'000 : 1'000;
+    const int rounds = long_mode() ? 5'000 : 500;
     for (const auto& rule : {RateRule{1, 1000}, RateRule{20, 1000}, RateRule{300, 1000}}) {
         Table t(rule);
         std::barrier sync(kWorkers);
