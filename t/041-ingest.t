@@ -94,8 +94,8 @@ subtest 'a row' => sub {
     my ($list) = do { local $/; <$header> } =~ /struct Names<Invalid>.*?\{\s*"",\s*(.*?)\}\)/s;
     my @reasons = $list =~ /"(\w+)"/g;
     is ingest(map { event(type => 'impression', invalid => $_, serve => $_, device => 0) } 1 .. @reasons), @reasons . ' 0', 'every reason of the edge';
-    is_deeply [ $session->column('SELECT invalid FROM ads.ad_events ORDER BY serve_id') ], \@reasons, 'by its name';
-    is_deeply [ $session->column('SELECT invalid FROM ads.event_hours ORDER BY 1') ], [ sort @reasons ], 'in the roll-ups, too';
+    is_deeply [ map { $_->[0] } $session->query('SELECT invalid FROM ads.ad_events ORDER BY serve_id') ], \@reasons, 'by its name';
+    is_deeply [ map { $_->[0] } $session->query('SELECT invalid FROM ads.event_hours ORDER BY 1') ], [ sort @reasons ], 'in the roll-ups, too';
     clear();
     is ingest(event(consent => 'f', user => 'u1', session => 's1', experiment => 1, type => 'impression', metadata => '{"a": "b"}')), '1 0',
         'without consent';

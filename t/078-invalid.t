@@ -369,7 +369,7 @@ for my $case (
     $message = ref $message ? $message : qr/\Q$message\E/;
     my $other  = limited_nginx(limits => [ limit(1) ], http => "$directive;");
     my $result = $other->launch;
-    is $result->{ready}, 0, "$directive: refused";
+    is $result->{ready}, 0, $directive =~ s{\n}{ }r . ": refused";
     like $result->{stderr} . $other->error_log, qr/\[emerg\].*$message/, 'and what would be right';
 }
 

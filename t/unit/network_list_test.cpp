@@ -141,7 +141,8 @@ TEST(NetworkList, AnyBytes) {
             c = static_cast<char>(i % 2 == 0 ? random() : "0123456789abcdef:./\n# "[random() % 22]);
         }
         std::string error;
-        EXPECT_EQ(NetworkList::parse(text, error).has_value(), error.empty());
+        const bool good = NetworkList::parse(text, error).has_value();
+        EXPECT_EQ(good, error.empty());
     }
 }
 
