@@ -188,10 +188,11 @@ bench: ## ratios of worker CPU per request, against nginx's own handlers
 # ---- installing -------------------------------------------------------------------
 DESTDIR ?=
 PREFIX  ?= /usr
-install: all ## install the module and the command (DESTDIR=, PREFIX=)
+install: all ## install the module, the command and the list of bots (DESTDIR=, PREFIX=)
 	install -D -m 644 $(BUILD)/ngx_http_ads_module.so \
 	    $(DESTDIR)$(PREFIX)/lib/nginx/modules/ngx_http_ads_module.so
 	install -D -m 755 $(BUILD)/nginx-ads $(DESTDIR)$(PREFIX)/bin/nginx-ads
+	install -D -m 644 conf/bots.txt $(DESTDIR)$(PREFIX)/share/nginx-ads/bots.txt
 
 clean: ## remove build/
 	rm -rf $(BUILD)

@@ -163,7 +163,7 @@ subtest 'Prometheus, per campaign' => sub {
     is $res->{headers}{'content-type'}, 'text/plain; version=0.0.4', 'content type';
     my @lines = split /\n/, $res->{body};
     like $res->{body}, qr/\n\z/, 'the last line ends';
-    is_deeply [ grep { !/^# (?:HELP|TYPE) ads_\w+ \S|^ads_\w+(?:\{\w+="\w+"\})? \d+(?:\.\d+)?$/ } @lines ], [], 'every line is well formed';
+    is_deeply [ grep { !/^# (?:HELP|TYPE) ads_\w+ \S|^ads_\w+(?:\{\w+="\w*"(?:,\w+="\w*")*\})? \d+(?:\.\d+)?$/ } @lines ], [], 'every line is well formed';
     my %type = map { /^# TYPE (\S+) (\S+)$/ ? ($1 => $2) : () } @lines;
     is_deeply [ grep { /^(ads_\w+)/ && !$type{$1} } @lines ], [], 'every metric has a type';
     my %value = map { /^(ads_\S+) (\S+)$/ ? ($1 => $2) : () } @lines;
@@ -173,6 +173,7 @@ subtest 'Prometheus, per campaign' => sub {
         'ads_events_total{result="duplicate"}' => 2,
         'ads_events_total{result="expired"}'   => 1,
         'ads_events_total{result="dropped"}'   => 0,
+        'ads_recorded_total{type="serve",invalid=""}' => 6,
         ads_catalog_generation => status_of($ngx)->{catalog}{generation},
         ads_catalog_ad_groups  => 7,
         ads_catalog_refused    => 0,

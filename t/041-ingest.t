@@ -86,8 +86,16 @@ subtest 'a row' => sub {
         map { my $type = $_; my $i = 0;
             map { my $invalid = $_; my $device = (qw(desktop mobile tablet tv bot))[ $i++ ];
                 ([ $type, $invalid, $device, 1 ], $type eq 'serve' && !$invalid ? [ $type, undef, 'bot', 1 ] : ()) }
-            undef, qw(ignored late over_budget rate_limit) } qw(serve impression viewable click conversion)
+            undef, qw(ignored late over_budget) } qw(serve impression viewable click conversion)
         ], 'by their names';
+    clear();
+    # The numbers are the edge's.
+    open my $header, '<', 'src/core/event.hpp' or die "event.hpp: $!";
+    my ($list) = do { local $/; <$header> } =~ /struct Names<Invalid>.*?\{\s*"",\s*(.*?)\}\)/s;
+    my @reasons = $list =~ /"(\w+)"/g;
+    is ingest(map { event(type => 'impression', invalid => $_, serve => $_, device => 0) } 1 .. @reasons), @reasons . ' 0', 'every reason of the edge';
+    is_deeply [ map { $_->[0] } $session->query('SELECT invalid FROM ads.ad_events ORDER BY serve_id') ], \@reasons, 'by its name';
+    is_deeply [ map { $_->[0] } $session->query('SELECT invalid FROM ads.event_hours ORDER BY 1') ], [ sort @reasons ], 'in the roll-ups, too';
     clear();
     is ingest(event(consent => 'f', user => 'u1', session => 's1', experiment => 1, type => 'impression', metadata => '{"a": "b"}')), '1 0',
         'without consent';
@@ -234,7 +242,7 @@ subtest 'poison' => sub {
         [ 'device 5'         => { device   => 5 } ],
         [ 'device 254'       => { device   => 254 } ],
         [ 'device 256'       => { device   => 256 } ],
-        [ 'invalid 4'        => { invalid  => 4 } ],
+        [ 'invalid 12'       => { invalid  => 12 } ],
         [ 'price too large'  => { price    => '10000000000000001' } ],
         [ 'a far time'       => { at       => '9223372036854775807' } ],
         [ 'a far issue'      => { issued   => '9223372036854775807' } ],

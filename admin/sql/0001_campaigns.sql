@@ -19,7 +19,7 @@ CREATE TYPE ads.metric            AS ENUM ('ctr', 'conversion');
 CREATE TYPE ads.allocation        AS ENUM ('fixed');
 CREATE TYPE ads.experiment_status AS ENUM ('draft', 'running', 'completed');
 CREATE TYPE ads.event_type        AS ENUM ('serve', 'impression', 'viewable', 'click', 'conversion');
-CREATE TYPE ads.invalid_reason    AS ENUM ('ignored', 'late', 'over_budget', 'rate_limit');
+CREATE TYPE ads.invalid_reason    AS ENUM ('ignored', 'late', 'over_budget');
 
 -- Ids are 32 bits in tokens and records.
 CREATE DOMAIN ads.id AS bigint CHECK (VALUE BETWEEN 1 AND 4294967295);

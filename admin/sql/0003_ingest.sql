@@ -5,7 +5,7 @@
 --   type     0 serve, 1 impression, 2 viewable, 3 click, 4 conversion
 --   at       ms since 1970, when it happened; issued: when its serve was decided
 --   device   0 desktop, 1 mobile, 2 tablet, 3 tv, 4 bot, 255 unknown
---   invalid  0 valid, 1 ignored, 2 late, 3 over_budget, 4 rate_limit
+--   invalid  0 valid, 1 ignored, 2 late, 3 over_budget
 --   experiment 0, country '' and user '' stand for none
 --
 -- Bad input fails with an SQLSTATE of class 22 or 23, an event outside of all
@@ -55,7 +55,7 @@ BEGIN
         AND 0 <= ALL (in_price) AND 10000000000000000 >= ALL (in_price)
         AND 0 <= ALL (in_node) AND 4294967295 >= ALL (in_node)
         AND 0 <= ALL (in_device) AND 4 >= ALL (array_remove(in_device, 255::int2))
-        AND 0 <= ALL (in_invalid) AND 4 >= ALL (in_invalid)
+        AND 0 <= ALL (in_invalid) AND 3 >= ALL (in_invalid)
         AND array_position(in_id, NULL) IS NULL AND array_position(in_serve, NULL) IS NULL
         AND array_position(in_consent, NULL) IS NULL AND array_position(in_placement, NULL) IS NULL
         AND array_position(in_country, NULL) IS NULL AND '' <> ALL (in_session)
@@ -110,7 +110,7 @@ BEGIN
            nullif(e.experiment, 0), e.price, e.node,
            ('{serve,impression,viewable,click,conversion}'::ads.event_type[])[e.type + 1],
            ('{desktop,mobile,tablet,tv,bot}'::ads.device[])[e.device + 1],
-           ('{ignored,late,over_budget,rate_limit}'::ads.invalid_reason[])[e.invalid],
+           ('{ignored,late,over_budget}'::ads.invalid_reason[])[e.invalid],
            e.placement, CASE WHEN e.consent THEN e.session ELSE 'anonymous' END,
            CASE WHEN e.consent THEN nullif(e."user", '') END, nullif(e.country, ''),
            CASE WHEN e.consent AND e.metadata <> '{}' THEN e.metadata::jsonb ELSE '{}' END
@@ -127,7 +127,7 @@ BEGIN
     SELECT to_timestamp(e.hour * 3600), e.campaign, e.ad_group, e.creative, e.placement, e.country,
            coalesce(('{desktop,mobile,tablet,tv,bot}'::text[])[e.device + 1], ''),
            ('{serve,impression,viewable,click,conversion}'::ads.event_type[])[e.type + 1],
-           coalesce(('{ignored,late,over_budget,rate_limit}'::text[])[e.invalid], ''), e.events, e.price
+           coalesce(('{ignored,late,over_budget}'::text[])[e.invalid], ''), e.events, e.price
     FROM (SELECT campaign, at / 3600000 AS hour, ad_group, creative, type, placement COLLATE "C" AS placement,
                  country COLLATE "C" AS country, device, invalid, count(*) AS events, sum(price)::bigint AS price
           FROM (SELECT unnest(in_at) AS at, unnest(in_campaign) AS campaign, unnest(in_ad_group) AS ad_group,

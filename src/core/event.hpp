@@ -16,12 +16,37 @@
 namespace ads {
 
 // Why an event is not billed. Kept in the spool: append, never reorder.
-enum class Invalid : uint8_t { none, ignored, late, over_budget, rate_limit };
+enum class Invalid : uint8_t {
+    none,
+    ignored,        // the operator says so (ads_ignore), or it was so at its serve
+    late,           // the reservation is over, and the wall is reached
+    over_budget,    // nothing is left to pay it
+    bot,            // no user agent of a browser
+    prefetch,       // fetched ahead of a visit
+    network,        // from a listed network
+    user_agent,     // a click by another user agent than that of the serve
+    too_fast,       // a click sooner than a person could
+    no_impression,  // a click on what was not seen
+    rapid_fire,     // one of too many clicks
+    rate_limit,     // over a silent ads_rate_limit
+};
 
 template <>
 struct Names<Invalid> {
-    static constexpr auto list =
-        std::to_array<std::string_view>({"", "ignored", "late", "over_budget", "rate_limit"});
+    static constexpr auto list = std::to_array<std::string_view>({
+        "",
+        "ignored",
+        "late",
+        "over_budget",
+        "bot",
+        "prefetch",
+        "network",
+        "user_agent",
+        "too_fast",
+        "no_impression",
+        "rapid_fire",
+        "rate_limit",
+    });
 };
 
 inline constexpr std::string_view kAnonymous = "anonymous";

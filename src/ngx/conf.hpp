@@ -11,6 +11,7 @@
 #include "io/frequency_file.hpp"
 #include "io/publish.hpp"
 #include "io/state_file.hpp"
+#include "ngx/invalid.hpp"
 #include "ngx/nginx.hpp"
 
 namespace ads::ngx {
@@ -51,6 +52,7 @@ struct MainConf {
     bool timed;             // somebody asks for $ads_decision_time
     const char* needed_by;  // the first handler directive, nullptr: none
     ngx_array_t* limits;    // of LimitZone*
+    InvalidLists* lists;    // nullptr: none
     Setup* setup;
 };
 
@@ -99,11 +101,13 @@ struct LocConf {
     Value* language;
     Value* user;
     Value* explain;     // who may ask for debug=1
+    Value* ignore;      // who does not count
     ngx_array_t* keys;  // of KeyConf
     CookieConf* cookie;
     ConsentConf* consent;
     CorsConf* cors;
-    ngx_array_t* limits;  // of LimitConf
+    ngx_array_t* limits;   // of LimitConf
+    InvalidConf* invalid;  // nullptr: off
 };
 
 inline constexpr ngx_int_t kAnyType = -2;
@@ -133,6 +137,9 @@ char* set_key(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_session_cookie(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_consent(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* merge_visitor(ngx_conf_t* cf, LocConf* from, LocConf* to);
+
+// In conf_invalid.cpp.
+char* set_invalid(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 
 void* create_main_conf(ngx_conf_t* cf);
 char* init_main_conf(ngx_conf_t* cf, void* conf);

@@ -254,6 +254,8 @@ char* merge_visitor(ngx_conf_t* cf, LocConf* from, LocConf* to) {
     inherit(to->language, from->language);
     inherit(to->user, from->user);
     inherit(to->explain, from->explain);
+    inherit(to->ignore, from->ignore);
+    inherit(to->invalid, from->invalid);
     inherit(to->keys, from->keys);
     inherit(to->cookie, from->cookie);
     inherit(to->cors, from->cors);

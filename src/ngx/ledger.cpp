@@ -174,7 +174,7 @@ void WorkerLedger::refused(uint32_t placement, uint32_t group, Reason reason) no
         reason = Reason::cap;
     }
     const uint32_t slot = worker_.slot_of(group);
-    if (slot != kNone) {
+    if (slot != kNone && !request_.invalid) {
         worker_.state().refuse(slot, reason, today(image_.groups()[group]), 1);
     }
     if (trace_ != nullptr) {

@@ -75,6 +75,7 @@ Token token_of(const Image& image, const Pick& pick, uint64_t serve, const Serve
 Event serve_event(const Image& image, const Pick& pick, const Token& token,
                   const Visitor& visitor) noexcept {
     return {.type = EventType::serve,
+            .invalid = visitor.invalid,
             .device = visitor.device,
             .consent = visitor.consent,
             .time = token.issued,
@@ -113,7 +114,8 @@ bool make_ads(Serve& s, Ads& ads) noexcept {
         ad.serve = worker->rng().next();
         const Token token = token_of(image, pick, ad.serve, s);
         mint_tokens(ad, image, token, key);
-        worker->record(serve_event(image, pick, token, s.visitor), {.type = EventType::serve});
+        worker->record(serve_event(image, pick, token, s.visitor),
+                       {.type = EventType::serve, .invalid = s.visitor.invalid});
         served[ads.size() - 1] = {token.campaign, token.ad_group, token.creative};
     }
     s.ctx->served = served;
@@ -233,7 +235,9 @@ void gather(Serve& s) noexcept {
                  .language = s.visitor.language,
                  .url = page_url(s.r, s.query),
                  .keys = s.keys,
-                 .session = s.visitor.session};
+                 .session = s.visitor.session,
+                 .invalid = s.visitor.invalid != Invalid::none};
+    s.ctx->invalid = name_of(s.visitor.invalid);
 }
 
 ngx_int_t serve(Serve& s, std::span<const uint32_t> placements) noexcept {
@@ -247,11 +251,14 @@ ngx_int_t serve(Serve& s, std::span<const uint32_t> placements) noexcept {
     }
     WorkerLedger ledger(*worker, s.request, s.trace);
     decide(worker->view(), s.request, placements, s.page, worker->rng(), ledger);
-    for (const uint32_t placement : placements) {
-        worker->count_request(placement);
-    }
-    if (worker->samples()) {
-        sample_refusals(s, placements);
+    // Pacing goes by the requests of people.
+    if (!s.request.invalid) {
+        for (const uint32_t placement : placements) {
+            worker->count_request(placement);
+        }
+        if (worker->samples()) {
+            sample_refusals(s, placements);
+        }
     }
     Ads ads;
     if (!make_ads(s, ads)) {

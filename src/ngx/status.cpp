@@ -229,6 +229,55 @@ constexpr std::pair<Total, std::string_view> kEvents[] = {
     {Total::dropped, "dropped"}, {Total::expired, "expired"},     {Total::rejected, "rejected"},
 };
 
+// f(name, number) for each reason that any event has.
+template <class F>
+void each_reason(F f) noexcept {
+    for (size_t reason = 1; reason < kCount<Invalid>; reason++) {
+        uint64_t sum = 0;
+        for (size_t type = 0; type < kCount<EventType>; type++) {
+            sum +=
+                worker->state().events(static_cast<Invalid>(reason), static_cast<EventType>(type));
+        }
+        if (sum > 0) {
+            f(name_of(static_cast<Invalid>(reason)), sum);
+        }
+    }
+}
+
+uint64_t gross(EventType type) noexcept {
+    uint64_t sum = 0;
+    for (size_t reason = 0; reason < kCount<Invalid>; reason++) {
+        sum += worker->state().events(static_cast<Invalid>(reason), type);
+    }
+    return sum;
+}
+
+// What was written since the state began, and what of it counts.
+void put_traffic(Out& out) noexcept {
+    out.put("\"traffic\":{");
+    for (size_t i = 0; i < kCount<EventType>; i++) {
+        const auto type = static_cast<EventType>(i);
+        out.put(i == 0 ? "\"" : ",\"");
+        out.put(name_of(type));
+        out.put("\":{\"gross\":");
+        out.number(gross(type));
+        out.put(",\"net\":");
+        out.number(worker->state().events(Invalid::none, type));
+        out.put('}');
+    }
+    out.put("},\"invalid\":{");
+    std::string_view comma;
+    each_reason([&](std::string_view name, uint64_t number) {
+        out.put(comma);
+        out.put('"');
+        out.put(name);
+        out.put("\":");
+        out.number(number);
+        comma = ",";
+    });
+    out.put('}');
+}
+
 constexpr std::pair<Total, std::string_view> kShipped[] = {
     {Total::shipped, "shipped"},
     {Total::repeated, "repeated"},
@@ -288,6 +337,8 @@ void put_json(Out& out, const Image& image, const Filter& filter, const MainConf
         out.number(worker->state().total(total));
         out.put(total == Total::rejected ? "}" : ",");
     }
+    out.put(',');
+    put_traffic(out);
     const SpoolUse spool = spool_use(worker->spool_folder());
     out.put(",\"dedupe\":{\"evicted\":");
     out.number(worker->state().head().dedupe.evicted.load(std::memory_order_relaxed));
@@ -366,6 +417,28 @@ void put_gauge(Out& out, std::string_view name, std::string_view help, uint64_t 
     out.put('\n');
 }
 
+// All of a type together are its gross number, those without a reason the net one.
+void put_recorded(Out& out) noexcept {
+    put_metric_head(out, "ads_recorded_total", "counter",
+                    "Events written, by type and by why they do not count.");
+    for (size_t reason = 0; reason < kCount<Invalid>; reason++) {
+        for (size_t i = 0; i < kCount<EventType>; i++) {
+            const auto type = static_cast<EventType>(i);
+            const uint64_t number = worker->state().events(static_cast<Invalid>(reason), type);
+            if (reason > 0 && number == 0) {
+                continue;
+            }
+            out.put("ads_recorded_total{type=\"");
+            out.put(name_of(type));
+            out.put("\",invalid=\"");
+            out.put(name_of(static_cast<Invalid>(reason)));
+            out.put("\"} ");
+            out.number(number);
+            out.put('\n');
+        }
+    }
+}
+
 void put_prometheus(Out& out, std::string_view label, const std::vector<Row>& rows,
                     const MainConf& conf) noexcept {
     put_metric_head(out, "ads_events_total", "counter", "Events by what became of them.");
@@ -376,6 +449,7 @@ void put_prometheus(Out& out, std::string_view label, const std::vector<Row>& ro
         out.number(worker->state().total(total));
         out.put('\n');
     }
+    put_recorded(out);
     put_gauge(out, "ads_catalog_generation", "Generation of the catalog that is served.",
               worker->zone().generation());
     put_gauge(out, "ads_catalog_ad_groups", "Ad groups in the catalog.",

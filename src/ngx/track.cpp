@@ -5,6 +5,7 @@
 #include "core/token.hpp"
 #include "ngx/cors.hpp"
 #include "ngx/handlers.hpp"
+#include "ngx/invalid.hpp"
 #include "ngx/visitor.hpp"
 #include "ngx/worker.hpp"
 
@@ -150,8 +151,8 @@ Event event_of(ngx_http_request_t* r, const Tracked& tracked, Millis now) noexce
     if (placement != kNone) {
         event.placement = image.text(image.placements()[placement].slug);
     }
-    if ((token.flags & kTokenInvalid) != 0) {
-        event.invalid = Invalid::ignored;
+    event.invalid = judge_event(r, tracked.type, token, visitor, now);
+    if (event.invalid != Invalid::none) {
         event.price = 0;
     }
     return event;
@@ -188,7 +189,6 @@ ngx_int_t count(ngx_http_request_t* r, RequestCtx* ctx, const Tracked& tracked) 
             }
             bill(event, tracked.token);
             if (event.invalid != Invalid::none) {
-                worker->state().add(Total::invalid);
                 ctx->invalid = name_of(event.invalid);
             }
             worker->record(event, worker->completion_of(event, entry));

@@ -144,6 +144,10 @@ std::string_view language_of(ngx_http_request_t* r, const LocConf& conf) noexcep
 
 }  // namespace
 
+std::string_view agent_of(ngx_http_request_t* r) noexcept {
+    return header(r->headers_in.user_agent);
+}
+
 std::string_view value_of(ngx_http_request_t* r, const Value* value) noexcept {
     if (value == nullptr) {
         return {};
@@ -158,10 +162,11 @@ std::string_view value_of(ngx_http_request_t* r, const Value* value) noexcept {
 
 Visitor visitor_of(ngx_http_request_t* r, const Key& key, bool new_session) noexcept {
     const LocConf& conf = *loc_conf(r);
-    const std::string_view agent = header(r->headers_in.user_agent);
+    const std::string_view agent = agent_of(r);
     Visitor visitor;
     const uint64_t agent_hash = key.agent_hash(agent);
     visitor.agent = static_cast<uint16_t>(agent_hash);
+    visitor.invalid = judge_request(r, conf, agent, agent_hash);
     const auto named_device = named<Device>(value_of(r, conf.device));
     visitor.device = static_cast<uint8_t>(named_device ? *named_device
                                                        : worker->devices().find(agent_hash, agent));

@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "core/event.hpp"
 #include "core/query.hpp"
 #include "core/request.hpp"
 #include "ngx/conf.hpp"
@@ -21,6 +22,7 @@ struct Visitor {
     std::string_view user;       // pseudonym; empty without consent
     bool fresh_session = false;  // not in the request: a cookie sets it
     uint16_t agent = 0;          // keyed hash of the user agent
+    Invalid invalid = Invalid::none;
 
     std::string_view country() const noexcept { return geo.substr(0, geo.find('-')); }
 };
@@ -37,6 +39,9 @@ void gather_keys(ngx_http_request_t* r, const ServeQuery& query, bool personaliz
 
 // The page's URL: the query's, else the referrer. Empty if it is not UTF-8.
 std::string_view page_url(ngx_http_request_t* r, const ServeQuery& query) noexcept;
+
+// The user agent as it was sent; empty if it was not.
+std::string_view agent_of(ngx_http_request_t* r) noexcept;
 
 // The value of a directive that takes a variable; empty if unset.
 std::string_view value_of(ngx_http_request_t* r, const Value* value) noexcept;

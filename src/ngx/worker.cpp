@@ -228,8 +228,10 @@ void Worker::record(const Event& event, const Completion& completion) noexcept {
 
 Completion Worker::completion_of(const Event& event, uint32_t entry) const noexcept {
     // Invalid events stand in the spool, with their reason, and nowhere else.
-    Completion completion{
-        .type = event.type, .counts = event.invalid == Invalid::none, .entry = entry};
+    Completion completion{.type = event.type,
+                          .invalid = event.invalid,
+                          .counts = event.invalid == Invalid::none,
+                          .entry = entry};
     const uint32_t group = image().find_group(event.ad_group);
     if (group != kNone) {
         // A pixel belongs to its serve's local day, the rest to the day it arrives.
@@ -330,6 +332,24 @@ void Worker::complete(const Completion& c, bool written) noexcept {
     }
 }
 
+// Once for all that is alike: others add to the same numbers.
+void Worker::count_written(std::span<const Completion> written) noexcept {
+    std::array<uint32_t, kCount<EventType>> net{};
+    for (const Completion& c : written) {
+        if (c.invalid == Invalid::none) {
+            net[static_cast<size_t>(c.type)]++;
+        } else {
+            state_.add_events(c.invalid, c.type, 1);
+            state_.add(Total::invalid);
+        }
+    }
+    for (size_t i = 0; i < net.size(); i++) {
+        if (net[i] > 0) {
+            state_.add_events(Invalid::none, static_cast<EventType>(i), net[i]);
+        }
+    }
+}
+
 void Worker::flush() noexcept {
     if (completions_.empty()) {
         return;
@@ -338,6 +358,7 @@ void Worker::flush() noexcept {
     for (size_t i = 0; i < completions_.size(); i++) {
         complete(completions_[i], i < flushed.written);
     }
+    count_written(std::span(completions_).first(flushed.written));
     completions_.clear();
     state_.dedupe().clear_pending(place_);
     state_.add(Total::written, flushed.written);
@@ -400,6 +421,11 @@ void Worker::tick() noexcept {
         add_requests();
         pace(leads);
     }
+    const Millis mono = static_cast<Millis>(ngx_current_msec);
+    if (conf_.lists != nullptr && mono - last_list_check_ >= kEditCheck) {
+        last_list_check_ = mono;
+        conf_.lists->follow(log_, leads);
+    }
     if (!leads) {
         if (leaving) {
             zone().give_up_lease(me_);
@@ -407,7 +433,6 @@ void Worker::tick() noexcept {
         source_->rest();
         return;
     }
-    const Millis mono = static_cast<Millis>(ngx_current_msec);
     if (mono - last_edit_check_ >= kEditCheck) {
         last_edit_check_ = mono;
         edit_catalog();
@@ -514,6 +539,7 @@ void Worker::adopt_dead() noexcept {
             }
             settled++;
             complete(written->second, true);
+            count_written({&written->second, 1});
             return true;
         });
         state_.add(Total::written, settled);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -23,6 +24,7 @@ namespace ads::ngx {
 // What to do when an event has been written: count it and settle its claim.
 struct Completion {
     EventType type = EventType::serve;
+    Invalid invalid = Invalid::none;
     bool counts = false;  // serves were counted when they were taken
     uint32_t slot = kNone;
     uint32_t entry = kNone;  // of the dedupe table
@@ -107,6 +109,7 @@ private:
     void follow_zone() noexcept;
     void find_slots() noexcept;
     void complete(const Completion& completion, bool written) noexcept;
+    void count_written(std::span<const Completion> written) noexcept;
     void work() noexcept;
     void answer_held() noexcept;
     void tick() noexcept;
@@ -155,6 +158,7 @@ private:
     std::unique_ptr<CatalogSource> source_;  // of live edits
     std::unique_ptr<Shipper> shipper_;       // nullptr: events stay in the spool
     Millis last_edit_check_ = 0;
+    Millis last_list_check_ = 0;
     Millis last_adoption_ = 0;
     Seconds last_drop_log_ = 0;
     uint64_t waits_logged_ = 0;

@@ -104,6 +104,31 @@ Claim Dedupe::try_claim(uint64_t key, uint32_t now, uint32_t expires, uint32_t o
     return result;
 }
 
+// What is thrown out of a full bucket is the soonest to expire: while there is room
+// again, that would have expired, too.
+Known Dedupe::find(uint64_t key, uint32_t now) const noexcept {
+    const auto first =
+        static_cast<uint32_t>(key & (entries_.size() - 1) & ~uint64_t{kBucketEntries - 1});
+    bool room = false;
+    for (uint32_t i = first; i < first + kBucketEntries; i++) {
+        for (;;) {
+            const uint64_t word = entries_[i].control.load(std::memory_order_acquire);
+            const Control control(word);
+            const bool same = control.holds_key() && !control.expired(now) &&
+                              entries_[i].key.load(std::memory_order_acquire) == key;
+            if (entries_[i].control.load(std::memory_order_acquire) != word) {
+                continue;  // it changed while we looked
+            }
+            if (same) {
+                return Known::yes;
+            }
+            room = room || control.state() == State::free || control.expired(now);
+            break;
+        }
+    }
+    return room ? Known::no : Known::unsure;
+}
+
 // Nobody else in the bucket may have the same key.
 Claim Dedupe::confirm(uint64_t key, uint32_t now, uint32_t owner, uint32_t first, uint32_t entry,
                       uint64_t control) noexcept {

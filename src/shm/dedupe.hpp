@@ -44,6 +44,13 @@ enum class Claim : uint8_t {
     busy,       // another worker is at it: ask again in a moment
 };
 
+// What the table knows of a key.
+enum class Known : uint8_t {
+    yes,
+    no,
+    unsure,  // its bucket is full: it may have been thrown out
+};
+
 struct DedupeStats {
     std::atomic<uint64_t> evicted;  // entries thrown out before their token's life was over
 };
@@ -65,6 +72,9 @@ public:
     // The caller settles before it has kMaxPending claims open.
     Claim claim(uint64_t key, uint32_t now, uint32_t expires, uint32_t owner,
                 uint32_t& entry) noexcept;
+
+    // Whether the key is claimed, by whomever, at `now`. Changes nothing.
+    Known find(uint64_t key, uint32_t now) const noexcept;
 
     // The event is written and counted.
     void settle(uint32_t entry, uint32_t owner) noexcept;

@@ -56,6 +56,10 @@ struct FrequencyLimit {
     }
 };
 
+// Clicks on a creative are counted apart from its serves: a level that no catalog
+// can name.
+inline constexpr auto kClicksLevel = static_cast<CapLevel>(kCount<CapLevel>);
+
 // What is capped, and its caps. All who serve a subject must name the same caps
 // for it: a serve is noted only where one of them looks.
 struct FrequencySubject {

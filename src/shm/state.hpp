@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/event.hpp"
 #include "core/siphash.hpp"
 #include "core/types.hpp"
 #include "shm/counters.hpp"
@@ -40,6 +41,12 @@ struct alignas(64) TotalCounter {
     std::atomic<uint64_t> value;
 };
 
+// Events that were written, by why they are invalid (or not: the net ones) and by
+// type. All of a type together are its gross number.
+inline constexpr size_t kInvalidSlots = 32;
+static_assert(kCount<Invalid> <= kInvalidSlots);
+using EventCounts = std::array<std::array<std::atomic<uint64_t>, kCount<EventType>>, kInvalidSlots>;
+
 inline constexpr uint32_t kCurves = 65;            // the site's, and so many placements less one
 inline constexpr uint32_t kTossedBits = 1u << 17;  // of slots, modulo
 
@@ -56,7 +63,10 @@ struct StateHead {
     DedupeStats dedupe;
     Health health;
     std::array<TotalCounter, kTotals> totals;
+    EventCounts events;  // last: what an earlier version wrote is zero here
 };
+// Whole pages are kept for it: as long as it fits into these, files stay as they are.
+static_assert(sizeof(StateHead) <= 4096);
 
 inline constexpr uint64_t kStateMagic = 0x3530'6574'6174'7361;  // changes with the layout
 
@@ -88,6 +98,13 @@ public:
     }
     uint64_t total(Total total) const noexcept {
         return head_->totals[static_cast<size_t>(total)].value.load(std::memory_order_relaxed);
+    }
+
+    void add_events(Invalid invalid, EventType type, uint64_t n) noexcept {
+        count_of(invalid, type).fetch_add(n, std::memory_order_relaxed);
+    }
+    uint64_t events(Invalid invalid, EventType type) const noexcept {
+        return count_of(invalid, type).load(std::memory_order_relaxed);
     }
 
     void refuse(uint32_t slot, Reason reason, Day day, uint64_t n) noexcept {
@@ -139,6 +156,9 @@ public:
 
 private:
     SlotKey key_of(uint32_t slot) const noexcept;
+    std::atomic<uint64_t>& count_of(Invalid invalid, EventType type) const noexcept {
+        return head_->events[static_cast<size_t>(invalid)][static_cast<size_t>(type)];
+    }
 
     StateHead* head_ = nullptr;
     GroupSlot* slots_ = nullptr;

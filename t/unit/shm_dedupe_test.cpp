@@ -92,6 +92,37 @@ TEST(ShmDedupe, OnceAndNeverAgain) {
     EXPECT_EQ(table.used(), 1u);
 }
 
+TEST(ShmDedupe, FindChangesNothing) {
+    Table table(64);
+    EXPECT_EQ(table.dedupe.find(42, kNow), Known::no);
+    EXPECT_EQ(table.claim(42), Claim::fresh);
+    EXPECT_EQ(table.dedupe.find(42, kNow), Known::yes) << "pending is claimed";
+    table.dedupe.settle(table.entry, 0);
+    table.dedupe.clear_pending(0);
+    EXPECT_EQ(table.dedupe.find(42, kNow), Known::yes);
+    EXPECT_EQ(table.dedupe.find(42 + 64, kNow), Known::no) << "another key of the bucket";
+    EXPECT_EQ(table.dedupe.find(42, kLater - 1), Known::yes);
+    EXPECT_EQ(table.dedupe.find(42, kLater), Known::no) << "its life is over";
+    EXPECT_EQ(table.used(), 1u);
+    EXPECT_EQ(table.claim(43), Claim::fresh);
+    table.dedupe.release(table.entry, 0);
+    table.dedupe.clear_pending(0);
+    EXPECT_EQ(table.dedupe.find(43, kNow), Known::no) << "released";
+}
+
+// Where entries were thrown out, nobody knows what was there.
+TEST(ShmDedupe, FindIsUnsureInAFullBucket) {
+    Table table(64);
+    for (uint64_t i = 0; i < 9; i++) {
+        EXPECT_EQ(table.count(64 * i, 0, kNow, kLater + static_cast<uint32_t>(i)), Claim::fresh);
+    }
+    EXPECT_EQ(table.evicted(), 1u);
+    EXPECT_EQ(table.dedupe.find(0, kNow), Known::unsure);
+    EXPECT_EQ(table.dedupe.find(64, kNow), Known::yes);
+    EXPECT_EQ(table.dedupe.find(8, kNow), Known::no) << "in another bucket";
+    EXPECT_EQ(table.dedupe.find(0, kLater + 1), Known::no) << "it would have expired";
+}
+
 TEST(ShmDedupe, KeysOfOneBucketAreApart) {
     Table table(64);
     for (uint64_t i = 0; i < 8; i++) {

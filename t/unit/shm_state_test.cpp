@@ -68,6 +68,21 @@ std::vector<SlotKey> ids(Id first, size_t count) {
     return list;
 }
 
+TEST_F(ShmState, CountsEventsByReasonAndType) {
+    for (size_t reason = 0; reason < kCount<Invalid>; reason++) {
+        for (size_t type = 0; type < kCount<EventType>; type++) {
+            EXPECT_EQ(state_.events(static_cast<Invalid>(reason), static_cast<EventType>(type)),
+                      0u);
+            state_.add_events(static_cast<Invalid>(reason), static_cast<EventType>(type),
+                              10 * reason + type + 1);
+        }
+    }
+    const State again = State::attach(memory_.data());
+    EXPECT_EQ(again.events(Invalid::none, EventType::serve), 1u);
+    EXPECT_EQ(again.events(Invalid::rapid_fire, EventType::conversion), 105u);
+    EXPECT_EQ(State::check(memory_.span(), memory_.span().size()), nullptr);
+}
+
 TEST_F(ShmState, StartsEmpty) {
     EXPECT_EQ(State::check(memory_.span(), memory_.size()), nullptr);
     EXPECT_TRUE(static_cast<bool>(state_));

@@ -1,0 +1,188 @@
+-- Why an event does not count: more reasons, in the order of the edge's numbers. From
+-- here on ads.ingest() takes the list from the type: a further reason is a further
+-- value of it, and nothing else.
+ALTER TYPE ads.invalid_reason ADD VALUE IF NOT EXISTS 'bot';
+ALTER TYPE ads.invalid_reason ADD VALUE IF NOT EXISTS 'prefetch';
+ALTER TYPE ads.invalid_reason ADD VALUE IF NOT EXISTS 'network';
+ALTER TYPE ads.invalid_reason ADD VALUE IF NOT EXISTS 'user_agent';
+ALTER TYPE ads.invalid_reason ADD VALUE IF NOT EXISTS 'too_fast';
+ALTER TYPE ads.invalid_reason ADD VALUE IF NOT EXISTS 'no_impression';
+ALTER TYPE ads.invalid_reason ADD VALUE IF NOT EXISTS 'rapid_fire';
+ALTER TYPE ads.invalid_reason ADD VALUE IF NOT EXISTS 'rate_limit';
+
+-- As in 0003, but for `reasons`:
+--   invalid  0 valid, else the place of its reason in ads.invalid_reason
+CREATE OR REPLACE FUNCTION ads.ingest(
+    in_id uuid[], in_type int2[], in_at int8[], in_issued int8[], in_serve int8[], in_campaign int8[],
+    in_ad_group int8[], in_creative int8[], in_experiment int8[], in_price int8[], in_node int8[],
+    in_device int2[], in_invalid int2[], in_consent bool[], in_placement text[], in_country text[],
+    in_session text[], in_user text[], in_metadata text[])
+RETURNS TABLE (inserted int, duplicate int)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ads, pg_temp SET jit = off
+    SET lock_timeout = '5s' AS $$
+DECLARE
+    total int := cardinality(in_id);
+    reasons CONSTANT ads.invalid_reason[] := enum_range(NULL::ads.invalid_reason);
+    fresh uuid[];
+BEGIN
+    IF NOT coalesce(total = ALL (ARRAY[
+        cardinality(in_type), cardinality(in_at), cardinality(in_issued), cardinality(in_serve),
+        cardinality(in_campaign), cardinality(in_ad_group), cardinality(in_creative), cardinality(in_experiment),
+        cardinality(in_price), cardinality(in_node), cardinality(in_device), cardinality(in_invalid),
+        cardinality(in_consent), cardinality(in_placement), cardinality(in_country), cardinality(in_session),
+        cardinality(in_user), cardinality(in_metadata)]), false) THEN
+        RAISE EXCEPTION 'the arrays must have the same length, and none may be null'
+            USING ERRCODE = 'array_subscript_error';
+    END IF;
+    -- ALL is null if there is a null among them.
+    IF total > 0 AND NOT coalesce(
+        1 = ALL (ARRAY[array_ndims(in_id), array_ndims(in_serve), array_ndims(in_consent), array_ndims(in_placement),
+                       array_ndims(in_country), array_ndims(in_session), array_ndims(in_user),
+                       array_ndims(in_metadata)]), false) THEN
+        RAISE EXCEPTION 'the arrays must have one dimension' USING ERRCODE = 'array_subscript_error';
+    END IF;
+    IF NOT coalesce(
+        0 <= ALL (in_type) AND 4 >= ALL (in_type)
+        AND 0 <= ALL (in_at) AND 253402300799999 >= ALL (in_at)
+        AND 0 <= ALL (in_issued) AND 253402300799999 >= ALL (in_issued)
+        AND 1 <= ALL (in_campaign) AND 4294967295 >= ALL (in_campaign)
+        AND 1 <= ALL (in_ad_group) AND 4294967295 >= ALL (in_ad_group)
+        AND 1 <= ALL (in_creative) AND 4294967295 >= ALL (in_creative)
+        AND 0 <= ALL (in_experiment) AND 4294967295 >= ALL (in_experiment)
+        AND 0 <= ALL (in_price) AND 10000000000000000 >= ALL (in_price)
+        AND 0 <= ALL (in_node) AND 4294967295 >= ALL (in_node)
+        AND 0 <= ALL (in_device) AND 4 >= ALL (array_remove(in_device, 255::int2))
+        AND 0 <= ALL (in_invalid) AND cardinality(reasons) >= ALL (in_invalid)
+        AND array_position(in_id, NULL) IS NULL AND array_position(in_serve, NULL) IS NULL
+        AND array_position(in_consent, NULL) IS NULL AND array_position(in_placement, NULL) IS NULL
+        AND array_position(in_country, NULL) IS NULL AND '' <> ALL (in_session)
+        AND array_position(in_user, NULL) IS NULL AND array_position(in_metadata, NULL) IS NULL, false) THEN
+        RAISE EXCEPTION 'an event has a null or a value out of range' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    -- Most have none.
+    IF '{}' <> ANY (in_metadata) THEN
+        PERFORM FROM unnest(in_metadata) AS e (metadata) WHERE jsonb_typeof(e.metadata::jsonb) <> 'object' LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION 'the metadata of an event is not an object' USING ERRCODE = 'invalid_parameter_value';
+        END IF;
+    END IF;
+
+    -- Who claims an id first has it. A second caller waits here for the first one to
+    -- commit or to fail. Duplicates are rare, the edges have sorted them out: without
+    -- ON CONFLICT, which looks twice, claims cost half as much.
+    BEGIN
+        INSERT INTO ads.event_claims (id) SELECT e.id FROM unnest(in_id) AS e (id) ORDER BY e.id;
+        inserted := total;
+    EXCEPTION WHEN unique_violation THEN
+        WITH claimed AS (
+            INSERT INTO ads.event_claims (id)
+            SELECT e.id FROM unnest(in_id) AS e (id) ORDER BY e.id
+            ON CONFLICT DO NOTHING
+            RETURNING id)
+        SELECT array_agg(claimed.id) INTO fresh FROM claimed;
+        inserted := coalesce(cardinality(fresh), 0);
+    END;
+    duplicate := total - inserted;
+    IF inserted = 0 THEN
+        RETURN NEXT;
+        RETURN;
+    END IF;
+
+    -- What has no new claim gets the type -1, which the rest leaves out; of copies
+    -- within the batch the first goes on.
+    IF duplicate > 0 THEN
+        SELECT array_agg(CASE WHEN kept.n IS NULL THEN -1 ELSE e.type END ORDER BY e.n) INTO in_type
+        FROM unnest(in_type) WITH ORDINALITY AS e (type, n)
+             LEFT JOIN (SELECT min(i.n) AS n
+                        FROM unnest(in_id) WITH ORDINALITY AS i (id, n) JOIN unnest(fresh) AS f (id) ON f.id = i.id
+                        GROUP BY i.id) kept ON kept.n = e.n;
+    END IF;
+
+    -- Without consent nothing that tells people apart is kept, whatever was sent.
+    -- (Arrays are unnested in the SELECT list: in FROM each would be stored first.)
+    INSERT INTO ads.ad_events (id, "timestamp", serve_id, campaign_id, ad_group_id, creative_id, experiment_id,
+                               price_micro, node, type, device, invalid, placement, session_id, user_id, country,
+                               metadata)
+    SELECT e.id, to_timestamp(e.at::float8 / 1000), e.serve, e.campaign, e.ad_group, e.creative,
+           nullif(e.experiment, 0), e.price, e.node,
+           ('{serve,impression,viewable,click,conversion}'::ads.event_type[])[e.type + 1],
+           ('{desktop,mobile,tablet,tv,bot}'::ads.device[])[e.device + 1],
+           reasons[e.invalid],
+           e.placement, CASE WHEN e.consent THEN e.session ELSE 'anonymous' END,
+           CASE WHEN e.consent THEN nullif(e."user", '') END, nullif(e.country, ''),
+           CASE WHEN e.consent AND e.metadata <> '{}' THEN e.metadata::jsonb ELSE '{}' END
+    FROM (SELECT unnest(in_id) AS id, unnest(in_type) AS type, unnest(in_at) AS at, unnest(in_serve) AS serve,
+                 unnest(in_campaign) AS campaign, unnest(in_ad_group) AS ad_group, unnest(in_creative) AS creative,
+                 unnest(in_experiment) AS experiment, unnest(in_price) AS price, unnest(in_node) AS node,
+                 unnest(in_device) AS device, unnest(in_invalid) AS invalid, unnest(in_consent) AS consent,
+                 unnest(in_placement) AS placement, unnest(in_country) AS country, unnest(in_session) AS session,
+                 unnest(in_user) AS "user", unnest(in_metadata) AS metadata) e
+    WHERE e.type >= 0;
+
+    INSERT INTO ads.event_hours AS h (hour, campaign_id, ad_group_id, creative_id, placement, country, device, type,
+                                      invalid, events, price_micro)
+    SELECT to_timestamp(e.hour * 3600), e.campaign, e.ad_group, e.creative, e.placement, e.country,
+           coalesce(('{desktop,mobile,tablet,tv,bot}'::text[])[e.device + 1], ''),
+           ('{serve,impression,viewable,click,conversion}'::ads.event_type[])[e.type + 1],
+           coalesce(reasons[e.invalid]::text, ''), e.events, e.price
+    FROM (SELECT campaign, at / 3600000 AS hour, ad_group, creative, type, placement COLLATE "C" AS placement,
+                 country COLLATE "C" AS country, device, invalid, count(*) AS events, sum(price)::bigint AS price
+          FROM (SELECT unnest(in_at) AS at, unnest(in_campaign) AS campaign, unnest(in_ad_group) AS ad_group,
+                       unnest(in_creative) AS creative, unnest(in_placement) AS placement,
+                       unnest(in_country) AS country, unnest(in_device) AS device, unnest(in_type) AS type,
+                       unnest(in_invalid) AS invalid, unnest(in_price) AS price) u
+          WHERE type >= 0
+          GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9) e
+    ORDER BY e.campaign, e.hour, e.ad_group, e.creative, e.type, e.placement, e.country, e.device, e.invalid
+    ON CONFLICT (campaign_id, hour, ad_group_id, creative_id, type, placement, country, device, invalid)
+    DO UPDATE SET events = h.events + excluded.events, price_micro = h.price_micro + excluded.price_micro;
+
+    INSERT INTO ads.daily_spend AS s (campaign_id, day, ad_group_id, serves, impressions, viewables, clicks,
+                                      conversions, spend_micro)
+    SELECT e.campaign, (to_timestamp((CASE WHEN e.type < 3 THEN e.issued ELSE e.at END)::float8 / 1000)
+                        AT TIME ZONE coalesce(c.timezone, 'UTC'))::date AS day, e.ad_group,
+           count(*) FILTER (WHERE e.type = 0), count(*) FILTER (WHERE e.type = 1),
+           count(*) FILTER (WHERE e.type = 2), count(*) FILTER (WHERE e.type = 3),
+           count(*) FILTER (WHERE e.type = 4), sum(e.price)
+    FROM (SELECT unnest(in_type) AS type, unnest(in_at) AS at, unnest(in_issued) AS issued,
+                 unnest(in_campaign) AS campaign, unnest(in_ad_group) AS ad_group, unnest(in_price) AS price,
+                 unnest(in_invalid) AS invalid) e
+         LEFT JOIN ads.campaigns c ON c.id = e.campaign
+    WHERE e.invalid = 0 AND e.type >= 0
+    GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    ON CONFLICT (campaign_id, day, ad_group_id)
+    DO UPDATE SET serves = s.serves + excluded.serves, impressions = s.impressions + excluded.impressions,
+        viewables = s.viewables + excluded.viewables, clicks = s.clicks + excluded.clicks,
+        conversions = s.conversions + excluded.conversions, spend_micro = s.spend_micro + excluded.spend_micro;
+
+    -- The variant that a session saw first is its variant; events may come in any
+    -- order, so the earliest times win.
+    IF 0 <> ANY (in_experiment) THEN
+        INSERT INTO ads.experiment_trials AS t (experiment_id, session_id, creative_id, first_impression,
+                                                first_success)
+        SELECT e.experiment, e.session COLLATE "C", (array_agg(e.creative ORDER BY e.at, e.type, e.creative))[1],
+               to_timestamp((min(e.at) FILTER (WHERE e.type = 1))::float8 / 1000),
+               to_timestamp((min(e.at) FILTER (WHERE e.type <> 1))::float8 / 1000)
+        FROM (SELECT unnest(in_type) AS type, unnest(in_at) AS at, unnest(in_experiment) AS experiment,
+                     unnest(in_creative) AS creative, unnest(in_session) AS session, unnest(in_invalid) AS invalid,
+                     unnest(in_consent) AS consent) e
+             LEFT JOIN ads.experiments x ON x.id = e.experiment
+        WHERE e.experiment <> 0 AND e.invalid = 0 AND e.consent AND e.session <> 'anonymous'
+          AND (e.type = 1 OR e.type = CASE x.metric WHEN 'conversion' THEN 4 ELSE 3 END)
+        GROUP BY 1, 2 ORDER BY 1, 2
+        ON CONFLICT (experiment_id, session_id)
+        DO UPDATE SET first_impression = least(t.first_impression, excluded.first_impression),
+                      first_success = least(t.first_success, excluded.first_success);
+    END IF;
+
+    IF 1 = ANY (in_type) THEN
+        INSERT INTO ads.pixel_queue (event_id, creative_id, url)
+        SELECT e.id, e.creative, c.impression_url
+        FROM (SELECT unnest(in_id) AS id, unnest(in_type) AS type, unnest(in_creative) AS creative,
+                     unnest(in_invalid) AS invalid) e
+             JOIN ads.creatives c ON c.id = e.creative AND c.impression_url IS NOT NULL
+        WHERE e.type = 1 AND e.invalid = 0;
+    END IF;
+
+    RETURN NEXT;
+END $$;

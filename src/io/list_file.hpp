@@ -1,0 +1,50 @@
+// A list in a file that may be edited while it is used. What cannot be read never
+// replaces what could.
+#pragma once
+
+#include <cstring>
+#include <string>
+
+#include "io/file.hpp"
+
+namespace ads {
+
+template <class List>
+class ListFile {
+public:
+    explicit ListFile(std::string path) : path_(std::move(path)) {}
+
+    const std::string& path() const noexcept { return path_; }
+    const List& list() const noexcept { return list_; }
+
+    // Counts the lists that were read: what was derived from another one is old.
+    uint64_t version() const noexcept { return version_; }
+
+    // Reads the file; false with a sentence in `error`.
+    bool read(std::string& error) {
+        std::string text;
+        seen_ = mark_of(path_.c_str());
+        if (const int rc = read_file(path_.c_str(), text, &seen_); rc != 0) {
+            error = std::string("it cannot be read: ") + std::strerror(rc);
+            return false;
+        }
+        auto list = List::parse(text, error);
+        if (!list) {
+            return false;
+        }
+        list_ = std::move(*list);
+        version_++;
+        return true;
+    }
+
+    // True if the file is not the one that was looked at last.
+    bool changed() const noexcept { return mark_of(path_.c_str()) != seen_; }
+
+private:
+    std::string path_;
+    FileMark seen_;
+    List list_;
+    uint64_t version_ = 0;
+};
+
+}  // namespace ads

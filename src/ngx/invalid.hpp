@@ -1,0 +1,61 @@
+// Traffic that is no person's: what `ads_invalid` and `ads_ignore` say of a request,
+// and of a click.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "core/bot_list.hpp"
+#include "core/event.hpp"
+#include "core/network_list.hpp"
+#include "core/token.hpp"
+#include "io/list_file.hpp"
+#include "ngx/nginx.hpp"
+
+namespace ads::ngx {
+
+struct LocConf;
+struct Visitor;
+
+// A list of user agents, and what it said of those seen last.
+struct BotFile : ListFile<BotList> {
+    using ListFile::ListFile;
+    BotCache cache;
+    uint64_t cached = 0;  // the version of which
+};
+
+using NetworkFile = ListFile<NetworkList>;
+
+// The files that the configuration names, each once. Read with the configuration;
+// from then on each worker follows them on its own.
+struct InvalidLists {
+    std::vector<std::unique_ptr<BotFile>> bots;
+    std::vector<std::unique_ptr<NetworkFile>> networks;
+
+    // Reads again what has changed. Only one of the workers logs.
+    void follow(ngx_log_t* log, bool speak) noexcept;
+};
+
+// `ads_invalid …`
+struct InvalidConf {
+    uint32_t rules;         // 1 << Invalid, for each that is looked for
+    BotFile* bots;          // nullptr: only those without a user agent
+    NetworkFile* networks;  // nullptr: none
+    Millis click_min;
+
+    bool looks_for(Invalid reason) const noexcept {
+        return (rules >> static_cast<unsigned>(reason) & 1) != 0;
+    }
+};
+
+// `hash` is of the user agent, keyed.
+Invalid judge_request(ngx_http_request_t* r, const LocConf& conf, std::string_view agent,
+                      uint64_t hash) noexcept;
+
+// What is to be said of an event, by who asks and, for clicks, by what went before.
+// Call it once for an event: it counts the visitor's clicks.
+Invalid judge_event(ngx_http_request_t* r, EventType type, const Token& token,
+                    const Visitor& visitor, Millis now) noexcept;
+
+}  // namespace ads::ngx
