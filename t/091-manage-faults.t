@@ -81,6 +81,7 @@ write_file('demo.json', <<'JSON');
     {"id": 13, "name": "Others"}]},
   {"id": 8, "name": "Over", "advertiser": "acme", "status": "completed", "end": "2026-02-01T00:00:00Z"},
   {"id": 9, "name": "Gone", "status": "archived"},
+  {"id": 6, "name": "Exact", "budget": {"amount_cents": 1234567890.123456}},
   {"id": 10, "name": "Late", "status": "paused", "end": "2020-01-01T00:00:00Z"}]}
 JSON
 is run('import', 'demo.json'), 0, 'with campaigns' or BAIL_OUT($err);
@@ -145,6 +146,7 @@ my @wrong = (
     [ 'a pixel in our own network', 1, [ 'creative', 'update', 31, '--impression-url', 'https://10.0.0.1/p' ], qr/creative 31: impression_url 10\.0\.0\.1 is not public/ ],
     [ 'a pixel without TLS', 1, [ 'creative', 'update', 31, '--impression-url', 'http://a.example.com/' ], qr/creative 31: impression_url/ ],
     [ 'a script for a link', 1, [ 'creative', 'update', 31, '--click-url', 'javascript:x' ], qr/creative 31: click_url must / ],
+    [ 'a number that would not be kept', 1, [ 'campaign', 'update', 6, '--name', 'x' ], qr/campaign 6 has a number of more than 15 digits/ ],
     [ 'an advertiser with more', 1, [ 'advertiser', 'update', 'acme', '--set', 'x=1' ], qr/an advertiser has nothing but a name\./ ],
     [ 'a filter that is none', 2, [ 'campaign', 'list', '--status', 'on' ], qr/--status must be draft, .* not "on"\./ ],
 );

@@ -308,6 +308,9 @@ void add_manage(CLI::App& app, Command& chosen) {
             parent->require_subcommand(1);
             parent->footer(fmt::format("Example:\n  nginx-ads {} list", words.command));
         }
+        if (kind == Kind::creative) {
+            parent->description("Manage creatives in PostgreSQL; clean HTML and look at it");
+        }
         Adder(*parent, kind, chosen).add_all();
     }
 }

@@ -269,7 +269,17 @@ CampaignEdit::CampaignEdit(Edits& edits, uint64_t id)
       before_text_(
           edits.database().value("SELECT ads.campaign_document($1)", {std::to_string(id)})),
       before_(parsed(before_text_)),
-      document_(parsed(before_text_)) {}
+      document_(parsed(before_text_)) {
+    // A number of more digits than a double keeps would be written back as another.
+    const json_t* campaigns = json_object_get(before_.get(), "campaigns");
+    const std::string text = dumped(campaigns);
+    if (json_equal(parsed(text).get(), campaigns) == 0) {
+        throw Failure(Exit::bad_input,
+                      fmt::format("campaign {} has a number of more than 15 digits, which only "
+                                  "\"nginx-ads export\" and \"import\" keep: edit it with these.",
+                                  id));
+    }
+}
 
 json_t* CampaignEdit::before() const noexcept {
     return json_array_get(json_object_get(before_.get(), "campaigns"), 0);
