@@ -330,7 +330,7 @@ INSERT INTO ads.daily_spend (campaign_id, day, ad_group_id, serves, spend_micro)
 SQL
 my $digest = sub {
     return join "\n", map {
-        "$_ " . $old->value("SELECT count(*) || ' ' || md5(string_agg(to_jsonb(t)::text, E'\\n' ORDER BY to_jsonb(t)::text)) FROM ads.$_ t")
+        "$_ " . $old->value("SELECT count(*) || ' ' || md5(string_agg(jsonb_strip_nulls(to_jsonb(t))::text, E'\\n' ORDER BY jsonb_strip_nulls(to_jsonb(t))::text)) FROM ads.$_ t")
     } qw(advertisers placements campaigns ad_groups ad_group_placements creatives ad_events event_claims daily_spend audit_log);
 };
 my $had = $digest->();

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "config_file.hpp"
 #include "table.hpp"
 
 namespace ads::cli {
@@ -72,8 +73,8 @@ void notice(void*, const PGresult* result) {
     }
 }
 
-// A wrong string is a wrong command line; a wrong variable is not.
-void check_conninfo(const std::string& text, bool from_option) {
+// A wrong string is a wrong command line; a wrong variable or file is not.
+void check_conninfo(const std::string& text, const std::string& from, Exit exit) {
     char* error = nullptr;
     PQconninfoOption* options = PQconninfoParse(text.c_str(), &error);
     const bool good = options != nullptr;
@@ -81,21 +82,27 @@ void check_conninfo(const std::string& text, bool from_option) {
     PQconninfoFree(options);
     PQfreemem(error);
     if (!good) {
-        throw Failure(from_option ? Exit::usage : Exit::bad_input,
-                      fmt::format("{} is no conninfo like \"host=db dbname=ads\": {}",
-                                  from_option ? "--database" : "ADS_DATABASE", ended(message)));
+        throw Failure(exit, fmt::format("{} is no conninfo like \"host=db dbname=ads\": {}", from,
+                                        ended(message)));
     }
 }
 
 std::string chosen_conninfo(const std::string& option) {
-    const char* variable = std::getenv("ADS_DATABASE");
-    const bool given = !option.empty() || (variable != nullptr && *variable != '\0');
-    if (!given) {
-        return {};
+    if (!option.empty()) {
+        check_conninfo(option, "--database", Exit::usage);
+        return option;
     }
-    std::string text = option.empty() ? variable : option;
-    check_conninfo(text, !option.empty());
-    return text;
+    for (const char* name : {"ADS_DATABASE", "ADS_DATABASE_URL"}) {
+        if (const char* value = std::getenv(name); value != nullptr && *value != '\0') {
+            check_conninfo(value, name, Exit::bad_input);
+            return value;
+        }
+    }
+    const Configured setting = configured("database");
+    if (!setting.value.empty()) {
+        check_conninfo(setting.value, "\"database\" in " + setting.file, Exit::bad_input);
+    }
+    return setting.value;
 }
 
 PGconn* connect(const std::string& conninfo, const std::string& application) {
@@ -174,8 +181,8 @@ Database::Database(const std::string& conninfo, const std::string& application)
     if (PQstatus(connection_.get()) != CONNECTION_OK) {
         throw Failure(
             Exit::failed,
-            fmt::format("cannot reach PostgreSQL: {} It is named by --database, ADS_DATABASE or "
-                        "the PG* variables.",
+            fmt::format("cannot reach PostgreSQL: {} It is named by --database, ADS_DATABASE, "
+                        "nginx-ads.conf or the PG* variables.",
                         ended(one_line(PQerrorMessage(connection_.get())))));
     }
     // Nothing is SET here: behind a pooler others would get it with the connection.

@@ -66,7 +66,8 @@ using Param = std::optional<std::string_view>;
 class Database {
 public:
     // `conninfo` is what --database says: a conninfo string or a URI. Without
-    // it ADS_DATABASE decides, and without that libpq's own PG* variables.
+    // it ADS_DATABASE decides, then ADS_DATABASE_URL, then a configuration file,
+    // then libpq's own PG* variables.
     // `application` is the name that others see in pg_stat_activity.
     Database(const std::string& conninfo, const std::string& application);
 
@@ -132,6 +133,6 @@ std::string version_text(int version);
 
 // The option that every command with a database has.
 inline constexpr const char* kDatabaseHelp =
-    "Conninfo or URI (default $ADS_DATABASE, else libpq's PG* variables)";
+    "Conninfo or URI (default $ADS_DATABASE, nginx-ads.conf, PG* variables)";
 
 }  // namespace ads::cli

@@ -380,7 +380,7 @@ Exit doctor(const Options& options) {
 void add_doctor(CLI::App& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* sub = app.add_subcommand("doctor", "Examine database, spool and node, with remedies");
-    sub->add_option("--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
+    sub->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
     sub->add_option("--spool", options->spool,
                     "The folder of ads_spool, to see how far behind it is")
         ->option_text("DIR");

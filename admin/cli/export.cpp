@@ -56,7 +56,7 @@ void add_export(CLI::App& app, Command& chosen) {
     sub->add_option("FILE", options->file,
                     "Write to this file, in one step (default standard output)")
         ->option_text(" ");
-    sub->add_option("--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
+    sub->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
     sub->add_flag("--pretty", options->pretty, "A line for each member, for people");
     sub->footer(
         "What is printed passes \"nginx-ads validate\", and \"nginx-ads import\" takes it.\n"

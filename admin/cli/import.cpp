@@ -7,12 +7,15 @@
 #include <optional>
 
 #include "catalog_file.hpp"
+#include "changes.hpp"
+#include "clean.hpp"
 #include "commands.hpp"
+#include "creative/sanitize.hpp"
 #include "database.hpp"
-#include "diff.hpp"
 #include "files.hpp"
 #include "json.hpp"
 #include "json_text.hpp"
+#include "manage_edit.hpp"
 #include "progress.hpp"
 #include "table.hpp"
 
@@ -23,6 +26,7 @@ namespace {
 struct Options {
     std::string file;
     std::string database;
+    std::string actor;
     bool dry_run = false;
     bool replace = false;
     bool json = false;
@@ -33,8 +37,6 @@ struct Result {
     std::vector<Change> changes;
     std::array<uint64_t, 3> counts{};  // by ChangeKind
 };
-
-constexpr auto kKinds = std::to_array<std::string_view>({"added", "changed", "archived"});
 
 // ---- the document ----
 
@@ -61,11 +63,6 @@ std::string ids_of(const std::vector<Item>& items) {
 }
 
 // ---- into the database ----
-
-// PostgreSQL has something against an object: a constraint, a value.
-bool is_refusal(const SqlError& error) {
-    return error.state().starts_with("22") || error.state().starts_with("23") || error.is("P0001");
-}
 
 class Import {
 public:
@@ -95,6 +92,10 @@ private:
     void lock() {
         database_.run("SET LOCAL lock_timeout = '30s'");
         database_.run("SET LOCAL statement_timeout = 0");
+        database_.run(
+            "SELECT set_config('ads.actor', $1, true), "
+            "set_config('ads.creative_policy', $2, true)",
+            {options_.actor, std::to_string(creative::kPolicyVersion)});
         database_.run(
             "LOCK TABLE ads.placements, ads.campaigns, ads.ad_groups, ads.creatives, "
             "ads.experiments IN SHARE ROW EXCLUSIVE MODE");
@@ -214,35 +215,8 @@ private:
 
 // ---- for people ----
 
-std::string shown_value(const std::string& json) {
-    return json.empty() ? "none" : printable(json);
-}
-
-void show(const Change& change) {
-    constexpr auto kMarks = std::to_array<std::string_view>({"+", "~", "-"});
-    constexpr auto kColours = std::to_array<Colour>({Colour::green, Colour::yellow, Colour::red});
-    const auto kind = static_cast<size_t>(change.kind);
-    const std::string name =
-        change.name.empty() ? "" : fmt::format(" \"{}\"", printable(change.name));
-    const std::string with =
-        change.ad_groups + change.creatives == 0
-            ? ""
-            : fmt::format(" with {}, {}", counted(change.ad_groups, "ad group"),
-                          counted(change.creatives, "creative"));
-    out().put(fmt::format("{} {} {}{}{}\n", painted(STDOUT_FILENO, kColours[kind], kMarks[kind]),
-                          change.what, printable(change.id), name, with));
-    const size_t width = terminal_width();
-    for (const auto& field : change.fields) {
-        const std::string line = fmt::format("    {}: {} -> {}", printable(field.field),
-                                             shown_value(field.before), shown_value(field.after));
-        out().put((isatty(STDOUT_FILENO) == 1 ? fitted(line, width) : line) + '\n');
-    }
-}
-
 void show(const Options& options, const Result& result) {
-    for (const auto& change : result.changes) {
-        show(change);
-    }
+    show_changes(result.changes);
     if (result.changes.empty()) {
         out().put("no changes\n");
         return;
@@ -257,61 +231,31 @@ void show(const Options& options, const Result& result) {
 
 // ---- for programs ----
 
-json_t* value_json(const std::string& text) {
-    json_t* value =
-        text.empty() ? nullptr : json_loadb(text.data(), text.size(), JSON_DECODE_ANY, nullptr);
-    return value == nullptr ? json_null() : value;
-}
-
-json_t* change_json(const Change& change) {
-    json_t* item = json_object();
-    json_object_set_new(item, "change", text_json(kKinds[static_cast<size_t>(change.kind)]));
-    json_object_set_new(item, "object", text_json(change.what));
-    json_object_set_new(item, "id",
-                        change.what == "placement" ? text_json(change.id) : value_json(change.id));
-    json_object_set_new(item, "name", text_json(change.name));
-    if (change.ad_groups + change.creatives > 0) {
-        json_object_set_new(item, "ad_groups", number_json(change.ad_groups));
-        json_object_set_new(item, "creatives", number_json(change.creatives));
-    }
-    json_t* fields = json_array();
-    for (const auto& field : change.fields) {
-        json_t* one = json_object();
-        json_object_set_new(one, "field", text_json(field.field));
-        json_object_set_new(one, "before", value_json(field.before));
-        json_object_set_new(one, "after", value_json(field.after));
-        json_array_append_new(fields, one);
-    }
-    json_object_set_new(item, "fields", fields);
-    return item;
-}
-
 void show_json(const Options& options, const Result& result) {
     const Json root(json_object());
     json_object_set_new(root.get(), "file", text_json(options.file));
     json_object_set_new(root.get(), "dry_run", json_boolean(options.dry_run));
-    for (size_t i = 0; i < kKinds.size(); i++) {
-        json_object_set_new(root.get(), kKinds[i].data(), number_json(result.counts[i]));
+    for (size_t i = 0; i < kChangeKinds.size(); i++) {
+        json_object_set_new(root.get(), kChangeKinds[i].data(), number_json(result.counts[i]));
     }
-    json_t* list = json_array();
-    for (const auto& change : result.changes) {
-        json_array_append_new(list, change_json(change));
-    }
-    json_object_set_new(root.get(), "changes", list);
+    json_object_set_new(root.get(), "changes", changes_json(result.changes));
     print_json(root);
 }
 
 Exit import(const Options& options) {
-    const std::string document = read_input(options.file);
+    std::string document = read_input(options.file);
     if (const auto parsed = catalog::parse(document); !parsed.errors.empty()) {
         show_errors(options.file, parsed.errors, parsed.more_errors);
         return Exit::bad_input;
     }
+    std::vector<Removed> removed;
+    document = clean_document(document, removed);
     const auto result = Import(options, document).run();
     if (!result) {
         return Exit::bad_input;
     }
     options.json ? show_json(options, *result) : show(options, *result);
+    tell_removed(removed);
     return Exit::ok;
 }
 
@@ -323,10 +267,13 @@ void add_import(CLI::App& app, Command& chosen) {
     sub->add_option("FILE", options->file, "The catalog; - is standard input")
         ->required()
         ->option_text(" ");
-    sub->add_option("--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
+    sub->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
     sub->add_flag("--replace", options->replace,
                   "Archive campaigns that are not in FILE, complete experiments that are not");
     sub->add_flag("--dry-run", options->dry_run, "Only say what would change");
+    sub->add_option("--as", options->actor,
+                    "Who edits, for the history (default the database's user)")
+        ->option_text("NAME");
     sub->add_flag("--json", options->json, "Print an object");
     sub->footer(
         "The document is checked as \"nginx-ads validate\" does, then goes in as a whole or not "

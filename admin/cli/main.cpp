@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "commands.hpp"
+#include "completion.hpp"
 #include "usage.hpp"
 #include "version.hpp"
 
@@ -61,6 +62,8 @@ void describe(CLI::App& app, Command& chosen) {
     add_doctor(app, chosen);
     add_creative(app, chosen);
     add_url(app, chosen);
+    add_manage(app, chosen);
+    add_completion(app, chosen);
     call_commands(app);
 }
 

@@ -423,7 +423,7 @@ CLI::Validator is_version() {
 void add_migrate(CLI::App& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* sub = app.add_subcommand("migrate", "Bring a database's schema up to date");
-    sub->add_option("--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
+    sub->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
     sub->add_option("--to", options->to, "Apply no migration after this one (default all)")
         ->check(is_version())
         ->option_text("VERSION");
@@ -446,7 +446,7 @@ void add_migrate(CLI::App& app, Command& chosen) {
         }
     });
     auto* state = sub->add_subcommand("status", "Say which migrations the database has");
-    state->add_option("--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
+    state->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
     state->add_flag("--json", options->json, "Print an object");
     state->footer(
         "The exit code is 1 if an applied file has changed since, or if the database is newer "

@@ -1,0 +1,84 @@
+#include "changes.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "json.hpp"
+#include "output.hpp"
+#include "table.hpp"
+
+namespace ads::cli {
+
+namespace {
+
+std::string shown_value(const std::string& json) {
+    return json.empty() ? "none" : printable(json);
+}
+
+void show(const Change& change) {
+    constexpr auto kMarks = std::to_array<std::string_view>({"+", "~", "-"});
+    constexpr auto kColours = std::to_array<Colour>({Colour::green, Colour::yellow, Colour::red});
+    const auto kind = static_cast<size_t>(change.kind);
+    const std::string name =
+        change.name.empty() ? "" : fmt::format(" \"{}\"", printable(change.name));
+    const std::string with =
+        change.ad_groups + change.creatives == 0
+            ? ""
+            : fmt::format(" with {}, {}", counted(change.ad_groups, "ad group"),
+                          counted(change.creatives, "creative"));
+    out().put(fmt::format("{} {} {}{}{}\n", painted(STDOUT_FILENO, kColours[kind], kMarks[kind]),
+                          change.what, printable(change.id), name, with));
+    const size_t width = terminal_width();
+    for (const auto& field : change.fields) {
+        const std::string line = fmt::format("    {}: {} -> {}", printable(field.field),
+                                             shown_value(field.before), shown_value(field.after));
+        out().put((isatty(STDOUT_FILENO) == 1 ? fitted(line, width) : line) + '\n');
+    }
+}
+
+json_t* change_json(const Change& change) {
+    json_t* item = json_object();
+    json_object_set_new(item, "change", text_json(kChangeKinds[static_cast<size_t>(change.kind)]));
+    json_object_set_new(item, "object", text_json(change.what));
+    json_object_set_new(item, "id",
+                        change.what == "placement" ? text_json(change.id) : value_json(change.id));
+    json_object_set_new(item, "name", text_json(change.name));
+    if (change.ad_groups + change.creatives > 0) {
+        json_object_set_new(item, "ad_groups", number_json(change.ad_groups));
+        json_object_set_new(item, "creatives", number_json(change.creatives));
+    }
+    json_t* fields = json_array();
+    for (const auto& field : change.fields) {
+        json_t* one = json_object();
+        json_object_set_new(one, "field", text_json(field.field));
+        json_object_set_new(one, "before", value_json(field.before));
+        json_object_set_new(one, "after", value_json(field.after));
+        json_array_append_new(fields, one);
+    }
+    json_object_set_new(item, "fields", fields);
+    return item;
+}
+
+}  // namespace
+
+json_t* value_json(const std::string& text) {
+    json_t* value =
+        text.empty() ? nullptr : json_loadb(text.data(), text.size(), JSON_DECODE_ANY, nullptr);
+    return value == nullptr ? json_null() : value;
+}
+
+void show_changes(const std::vector<Change>& changes) {
+    for (const auto& change : changes) {
+        show(change);
+    }
+}
+
+json_t* changes_json(const std::vector<Change>& changes) {
+    json_t* list = json_array();
+    for (const auto& change : changes) {
+        json_array_append_new(list, change_json(change));
+    }
+    return list;
+}
+
+}  // namespace ads::cli

@@ -1,0 +1,32 @@
+// What may become of a campaign, an ad group or a creative. docs/nginx-ads.md
+// has the same table.
+#pragma once
+
+#include "core/types.hpp"
+
+namespace ads::cli {
+
+inline constexpr size_t kStatuses = Names<Status>::list.size();
+
+// A row for each status that it has, a column for each that it is to have. What
+// is over stays over: a clone begins anew.
+inline constexpr bool kMayBecome[kStatuses][kStatuses] = {
+    // draft, scheduled, active, paused, completed, archived
+    {true, true, true, false, false, true},     // draft
+    {true, true, true, true, false, true},      // scheduled
+    {false, false, true, true, true, true},     // active
+    {false, true, true, true, true, true},      // paused
+    {false, false, false, false, true, true},   // completed
+    {false, false, false, false, false, true},  // archived
+};
+
+constexpr bool may_become(Status from, Status to) noexcept {
+    return kMayBecome[static_cast<size_t>(from)][static_cast<size_t>(to)];
+}
+
+// What a new one may be.
+constexpr bool may_begin(Status status) noexcept {
+    return status != Status::completed && status != Status::archived;
+}
+
+}  // namespace ads::cli

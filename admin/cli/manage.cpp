@@ -1,0 +1,318 @@
+// nginx-ads advertiser, campaign, ad-group, creative, placement.
+#include "manage.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <memory>
+
+#include "commands.hpp"
+#include "database.hpp"
+#include "manage_fields.hpp"
+#include "options.hpp"
+
+namespace ads::cli {
+
+namespace {
+
+constexpr uint64_t kMaxId = 4'294'967'295;
+constexpr uint64_t kMaxRows = 1'000'000;
+
+constexpr auto kWords = std::to_array<KindWords>({
+    {"advertiser", "advertiser", "an", "advertisers", "advertisers", nullptr},
+    {"campaign", "campaign", "a", "campaigns", "campaigns", nullptr},
+    {"ad-group", "ad group", "an", "ad groups", "ad_groups", "campaign"},
+    {"creative", "creative", "a", "creatives", "creatives", "ad_group"},
+    {"placement", "placement", "a", "placements", "placements", nullptr},
+});
+
+// What the examples in --help edit.
+const char* example_id(Kind kind) {
+    constexpr auto kIds = std::to_array<const char*>({"acme", "7", "12", "31", "home-top"});
+    return kIds[static_cast<size_t>(kind)];
+}
+
+const char* create_example(Kind kind) {
+    constexpr auto kExamples = std::to_array<const char*>({
+        "acme",
+        "--name Autumn --advertiser acme --budget daily:5000",
+        "--campaign 7 --name Readers --price-cents 250 --placements home-top",
+        "--ad-group 12 --type html --markup-file ad.html --click-url https://acme.example/",
+        "home-top --name \"Home, top\" --width 728 --height 90",
+    });
+    return kExamples[static_cast<size_t>(kind)];
+}
+
+const char* update_example(Kind kind) {
+    constexpr auto kExamples = std::to_array<const char*>({
+        "--name \"Acme Corp\"",
+        "--end 2027-01-01 --set budget.amount_cents=8000",
+        "--set price.amount_cents=300 --geos US,!US-AK",
+        "--weight 5",
+        "--floor-cents 50",
+    });
+    return kExamples[static_cast<size_t>(kind)];
+}
+
+const char* id_name(Kind kind) {
+    return kind == Kind::advertiser ? "NAME" : "ID";
+}
+
+using Run = Exit (*)(const Edit&);
+using See = Exit (*)(const Look&);
+
+// One kind's commands.
+class Adder {
+public:
+    Adder(CLI::App& parent, Kind kind, Command& chosen)
+        : parent_(parent), kind_(kind), words_(words_of(kind)), chosen_(chosen) {}
+
+    void add_all() {
+        add_create();
+        add_list();
+        add_show();
+        add_update();
+        add_short("pause", pause_help(), pause);
+        add_short("resume", resume_help(), resume);
+        add_short("archive", archive_help(), archive);
+        add_clone();
+        add_history();
+        if (kind_ == Kind::creative) {
+            add_resanitize();
+        }
+    }
+
+private:
+    CLI::App* subcommand(const char* verb, const std::string& help, const std::string& example) {
+        auto* app = parent_.add_subcommand(verb, help);
+        app->footer(fmt::format("Example:\n  nginx-ads {} {} {}", words_.command, verb, example));
+        return app;
+    }
+
+    static void add_access(CLI::App& app, Access& access, bool writes) {
+        app.add_option("--db,--database", access.database, kDatabaseHelp)->option_text("CONNINFO");
+        app.add_flag("--json", access.json, "Print JSON");
+        if (writes) {
+            app.add_option("--as", access.actor, "Who edits, for the history (default $USER)")
+                ->option_text("NAME");
+            app.add_flag("--dry-run", access.dry_run, "Only say what would change");
+        }
+    }
+
+    CLI::App* edit(const char* verb, const std::string& help, const std::string& example, Run run,
+                   std::shared_ptr<Edit>& options) {
+        options = std::make_shared<Edit>();
+        options->kind = kind_;
+        auto* app = subcommand(verb, help, example);
+        app->callback([options, run, &chosen = chosen_] {
+            chosen = [options, run] { return run(*options); };
+        });
+        return app;
+    }
+
+    CLI::App* look(const char* verb, const std::string& help, const std::string& example, See see,
+                   std::shared_ptr<Look>& options) {
+        options = std::make_shared<Look>();
+        options->kind = kind_;
+        auto* app = subcommand(verb, help, example);
+        app->callback([options, see, &chosen = chosen_] {
+            chosen = [options, see] { return see(*options); };
+        });
+        return app;
+    }
+
+    void add_id(CLI::App& app, std::string& id) const {
+        app.add_option(id_name(kind_), id, fmt::format("The {}", words_.name))
+            ->required()
+            ->option_text(" ");
+    }
+
+    void add_content(CLI::App& app, Edit& options, bool fresh) const {
+        app.add_option("--file", options.file,
+                       fresh ? "The object as in the catalog, JSON; - is standard input"
+                             : "What to change, JSON merged as RFC 7396 says; - is standard input")
+            ->option_text("FILE");
+        add_fields(app, kind_, options.values);
+        app.add_option("--set", options.sets,
+                       "Any member, like price.amount_cents=300; may be repeated")
+            ->option_text("PATH=VALUE")
+            ->allow_extra_args(false)
+            ->take_all();
+    }
+
+    // Where a new one goes.
+    void add_parent(CLI::App& app, std::string& parent, const char* help) const {
+        if (kind_ == Kind::ad_group) {
+            app.add_option("--campaign", parent, help)->option_text("ID");
+        } else if (kind_ == Kind::creative) {
+            app.add_option("--ad-group", parent, help)->option_text("ID");
+        }
+    }
+
+    void add_create() {
+        std::shared_ptr<Edit> options;
+        auto* app = edit("create", fmt::format("Make {} {}", words_.article, words_.name),
+                         create_example(kind_), create, options);
+        if (kind_ == Kind::advertiser || kind_ == Kind::placement) {
+            app->add_option(id_name(kind_), options->id, fmt::format("The new {}", words_.name))
+                ->option_text(" ");
+        }
+        add_parent(*app, options->parent, "Where it goes");
+        add_content(*app, *options, true);
+        add_access(*app, options->access, true);
+    }
+
+    void add_update() {
+        std::shared_ptr<Edit> options;
+        auto* app =
+            edit("update", fmt::format("Change {} {}", words_.article, words_.name),
+                 fmt::format("{} {}", example_id(kind_), update_example(kind_)), update, options);
+        add_id(*app, options->id);
+        add_content(*app, *options, false);
+        add_access(*app, options->access, true);
+    }
+
+    std::string pause_help() const {
+        return kind_ == Kind::advertiser  ? "Pause all its campaigns"
+               : kind_ == Kind::placement ? "Let no ad reach it, for now"
+                                          : "Serve it no more, for now";
+    }
+    std::string resume_help() const {
+        return kind_ == Kind::advertiser ? "Resume all its paused campaigns"
+               : kind_ == Kind::campaign ? "Serve it, from its start on"
+                                         : "Serve it again";
+    }
+    std::string archive_help() const {
+        return kind_ == Kind::advertiser  ? "Archive all its campaigns, for good"
+               : kind_ == Kind::placement ? "Remove it, if no ad group names it"
+                                          : "End it for good";
+    }
+
+    void add_short(const char* verb, const std::string& help, Run run) {
+        std::shared_ptr<Edit> options;
+        auto* app = edit(verb, help, example_id(kind_), run, options);
+        add_id(*app, options->id);
+        add_access(*app, options->access, true);
+    }
+
+    void add_clone() {
+        std::shared_ptr<Edit> options;
+        const bool named = kind_ == Kind::advertiser || kind_ == Kind::placement;
+        const std::string example =
+            fmt::format("{} {}", example_id(kind_),
+                        kind_ == Kind::placement ? "home-bottom" : "--name \"A new name\"");
+        auto* app =
+            edit("clone",
+                 kind_ == Kind::placement ? "Make another of the same kind"
+                                          : "Make a draft of the same, with all that is in it",
+                 example, clone, options);
+        add_id(*app, options->id);
+        if (kind_ == Kind::placement) {
+            app->add_option("NEW", options->name, "The new placement's id")
+                ->required()
+                ->option_text(" ");
+        } else {
+            app->add_option("--name", options->name, "Its name")
+                ->option_text("TEXT")
+                ->required(named);
+        }
+        add_parent(*app, options->parent, "Where it goes (default: beside the original)");
+        add_access(*app, options->access, true);
+    }
+
+    void add_list() {
+        std::shared_ptr<Look> options;
+        auto* app = look("list", fmt::format("List {}", words_.plural), "--json", list, options);
+        if (kind_ == Kind::campaign || kind_ == Kind::ad_group || kind_ == Kind::creative) {
+            app->add_option("--status", options->status, "Only these")->option_text("STATUS");
+            app->add_flag("--all", options->all, "The archived, too");
+        }
+        if (kind_ == Kind::campaign) {
+            app->add_option("--advertiser", options->parent, "Only of this one")
+                ->option_text("NAME");
+        }
+        add_parent(*app, options->parent, "Only of this one");
+        add_limit(*app, *options, "At most so many");
+        add_access(*app, options->access, false);
+    }
+
+    void add_show() {
+        std::shared_ptr<Look> options;
+        auto* app = look("show", fmt::format("Show {} {}", words_.article, words_.name),
+                         example_id(kind_), show, options);
+        add_id(*app, options->id);
+        add_access(*app, options->access, false);
+    }
+
+    void add_history() {
+        std::shared_ptr<Look> options;
+        auto* app = look("history", "Who changed what, and when; the newest first",
+                         example_id(kind_), history, options);
+        add_id(*app, options->id);
+        if (kind_ == Kind::campaign || kind_ == Kind::ad_group) {
+            app->add_flag("--all", options->all, "What is in it, too");
+        }
+        add_limit(*app, *options, "At most so many entries");
+        add_access(*app, options->access, false);
+    }
+
+    static void add_limit(CLI::App& app, Look& options, const char* help) {
+        app.add_option("--limit", options.limit, help)
+            ->check(whole_number(1, kMaxRows))
+            ->option_text("N");
+    }
+
+    void add_resanitize() {
+        std::shared_ptr<Edit> options;
+        auto* app = edit("resanitize", "Clean all stored HTML that today's policy has not seen", "",
+                         resanitize, options);
+        app->footer("Example:\n  nginx-ads creative resanitize --dry-run");
+        add_access(*app, options->access, true);
+    }
+
+    CLI::App& parent_;
+    const Kind kind_;
+    const KindWords& words_;
+    Command& chosen_;
+};
+
+}  // namespace
+
+const KindWords& words_of(Kind kind) {
+    return kWords[static_cast<size_t>(kind)];
+}
+
+uint64_t id_of(Kind kind, const std::string& text) {
+    uint64_t id = 0;
+    const char* end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, id);
+    if (read.ec != std::errc() || read.ptr != end || id == 0 || id > kMaxId) {
+        throw Failure(
+            Exit::usage,
+            fmt::format("the id of {} {} must be a whole number from 1 to {}, not \"{}\".",
+                        words_of(kind).article, words_of(kind).name, kMaxId, text));
+    }
+    return id;
+}
+
+void add_manage(CLI::App& app, Command& chosen) {
+    for (const Kind kind :
+         {Kind::advertiser, Kind::campaign, Kind::ad_group, Kind::creative, Kind::placement}) {
+        const auto& words = words_of(kind);
+        const auto known = app.get_subcommands(
+            [&](const CLI::App* sub) { return sub->get_name() == words.command; });
+        CLI::App* parent = known.empty() ? nullptr : known.front();
+        if (parent == nullptr) {
+            parent = app.add_subcommand(words.command,
+                                        fmt::format("Manage {} in PostgreSQL", words.plural));
+            parent->require_subcommand(1);
+            parent->footer(fmt::format("Example:\n  nginx-ads {} list", words.command));
+        }
+        if (kind == Kind::creative) {
+            parent->description("Manage creatives in PostgreSQL; clean HTML and look at it");
+        }
+        Adder(*parent, kind, chosen).add_all();
+    }
+}
+
+}  // namespace ads::cli

@@ -1,0 +1,108 @@
+// A transaction of edits by one person, and the campaigns that are edited in it.
+#pragma once
+
+#include <optional>
+
+#include "clean.hpp"
+#include "database.hpp"
+#include "diff.hpp"
+#include "json.hpp"
+#include "manage.hpp"
+
+namespace ads::cli {
+
+// The member as text; empty if it is none.
+std::string text_at(const json_t* object, const char* key);
+// The object of a list with this id; null if there is none.
+json_t* with_id(const json_t* list, uint64_t id);
+// "campaign 7"
+std::string called(Kind kind, std::string_view id);
+std::string dumped(const json_t* json);
+
+// PostgreSQL has something against an object: a constraint, a value.
+bool is_refusal(const SqlError& error);
+
+// Who edits: --as, else the user.
+std::string actor_of(const std::string& option);
+
+class Edits {
+public:
+    explicit Edits(const Access& access);
+
+    Database& database() noexcept { return database_; }
+    // A number that no object of this kind has, nor any that was handed out.
+    uint64_t new_id(Kind kind);
+    // New ids are above this one, too.
+    void taken(Kind kind, uint64_t id);
+
+    // Runs the statement; what PostgreSQL has against its values is bad input.
+    template <class F>
+    void write(F f);
+
+    void finish();
+
+    std::vector<Change> changes;
+    std::vector<Removed> removed;
+
+private:
+    const bool dry_run_;
+    Database database_;
+    Transaction transaction_;
+    uint64_t highest_[5] = {};
+};
+
+// Which campaign an ad group or a creative is in, and the group of a creative.
+struct Place {
+    uint64_t campaign = 0;
+    uint64_t group = 0;
+};
+// Throws Failure if it is not there.
+Place place_of(Database& database, Kind kind, uint64_t id);
+
+class CampaignEdit {
+public:
+    // The campaign as it is; it may be one that is not there yet.
+    CampaignEdit(Edits& edits, uint64_t id);
+
+    json_t* campaign() const noexcept;  // null if there is none
+    json_t* group(uint64_t id) const;   // throws Failure
+    json_t* creative(Place place, uint64_t id) const;
+    void add(json_t* campaign);  // takes it over
+
+    // Checks all that was changed, and writes it. Throws Failure.
+    void save();
+
+private:
+    void inherit_statuses();
+    void clean();
+    void check_statuses() const;
+    void check_names() const;
+    json_t* before() const noexcept;
+
+    Edits& edits_;
+    const uint64_t id_;
+    std::string before_text_;
+    Json before_;
+    Json document_;
+};
+
+// Checks a document as nginx does. Throws Failure with the first fault.
+void check_catalog(const std::string& text, const json_t* document);
+
+// Whether one in `from` may become `to`. Throws Failure.
+void check_transition(Kind kind, const std::string& id, const std::string& from,
+                      const std::string& to);
+
+template <class F>
+void Edits::write(F f) {
+    try {
+        f();
+    } catch (const SqlError& e) {
+        if (!is_refusal(e)) {
+            throw;
+        }
+        throw Failure(Exit::bad_input, std::string("PostgreSQL refuses it: ") + e.what());
+    }
+}
+
+}  // namespace ads::cli

@@ -1,0 +1,338 @@
+#include "manage_fields.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "files.hpp"
+
+namespace ads::cli {
+
+namespace {
+
+constexpr auto kAdvertiser = std::to_array<Field>({
+    {"--name", "name", As::text, "TEXT", "Its name"},
+});
+
+constexpr auto kCampaign = std::to_array<Field>({
+    {"--name", "name", As::text, "TEXT", "Its name"},
+    {"--advertiser", "advertiser", As::text, "NAME", "Who pays; a new name becomes an advertiser"},
+    {"--status", "status", As::text, "STATUS", "draft, scheduled, active, paused"},
+    {"--timezone", "timezone", As::text, "ZONE", "Of its days, like Europe/Berlin (UTC)"},
+    {"--start", "start", As::moment, "TIME", "RFC 3339, or a date: its midnight in UTC; or none"},
+    {"--end", "end", As::moment, "TIME", "The same; it must be after the start"},
+    {"--budget", "budget", As::budget, "BUDGET", "none, daily:CENTS or lifetime:CENTS"},
+    {"--hard-cap", "budget.hard_cap", As::number, "N", "1 to 10 times the daily budget (1.2)"},
+});
+
+constexpr auto kAdGroup = std::to_array<Field>({
+    {"--name", "name", As::text, "TEXT", "Its name"},
+    {"--status", "status", As::text, "STATUS", "draft, scheduled, active, paused"},
+    {"--start", "start", As::moment, "TIME", "RFC 3339, or a date; inside the campaign's"},
+    {"--end", "end", As::moment, "TIME", "The same"},
+    {"--priority", "priority", As::text, "NAME", "sponsorship, standard, remnant or house"},
+    {"--weight", "weight", As::number, "N", "Its share of the draw"},
+    {"--price-model", "price.model", As::text, "NAME", "cpm, cpc, cpa, vcpm or flat"},
+    {"--price-cents", "price.amount_cents", As::number, "N", "The price in cents"},
+    {"--strategy", "pacing.strategy", As::text, "NAME",
+     "adaptive, even, asap, pid or probabilistic"},
+    {"--cap-on", "pacing.cap_on", As::text, "NAME", "serve or impression"},
+    {"--daily-impressions", "pacing.daily_impression_cap", As::number, "N",
+     "At most so many a day"},
+    {"--daily-clicks", "pacing.daily_click_cap", As::number, "N", "At most so many a day"},
+    {"--placements", "targeting.placements", As::list, "LIST", "Only there, separated by commas"},
+    {"--devices", "targeting.devices", As::list, "LIST", "desktop, mobile, tablet, tv, bot"},
+    {"--geos", "targeting.geos", As::list, "LIST", "US, US-CA; ! excludes"},
+    {"--languages", "targeting.languages", As::list, "LIST", "en, pt-br"},
+    {"--include-url", "targeting.urls.include", As::texts, "REGEX", "Pages; may be repeated"},
+    {"--exclude-url", "targeting.urls.exclude", As::texts, "REGEX", "No pages; may be repeated"},
+    {"--category", "category", As::text, "TEXT", "Of what it advertises"},
+    {"--exclusive", "exclusive", As::text, "NAME", "none, advertiser or category"},
+    {"--together", "together", As::text, "NAME", "Groups with this name fill all or none"},
+});
+
+constexpr auto kCreative = std::to_array<Field>({
+    {"--type", "type", As::text, "NAME", "image, html or native"},
+    {"--name", "name", As::text, "TEXT", "Its name"},
+    {"--status", "status", As::text, "STATUS", "draft, scheduled, active, paused"},
+    {"--weight", "weight", As::number, "N", "Its share of the draw"},
+    {"--width", "width", As::number, "N", "Pixels; 0 fits any placement"},
+    {"--height", "height", As::number, "N", "Pixels"},
+    {"--src", "content.src", As::text, "URL", "Of an image"},
+    {"--alt", "content.alt", As::text, "TEXT", "What an image says to those who see none"},
+    {"--markup", "content.markup", As::text, "HTML", "Of an HTML creative; it is cleaned"},
+    {"--markup-file", "content.markup", As::file, "FILE", "The same from a file; - is stdin"},
+    {"--click-url", "click_url", As::text, "URL", "Where a click leads"},
+    {"--impression-url", "impression_url", As::text, "URL", "A third party's pixel"},
+});
+
+constexpr auto kPlacement = std::to_array<Field>({
+    {"--name", "name", As::text, "TEXT", "Its name"},
+    {"--width", "width", As::number, "N", "Pixels; 0 takes any creative"},
+    {"--height", "height", As::number, "N", "Pixels"},
+    {"--types", "types", As::list, "LIST", "image, html, native; none: all"},
+    {"--select", "select", As::text, "NAME", "By weight or by price"},
+    {"--floor-cents", "floor_cents", As::number, "N", "The least eCPM"},
+});
+
+Json parsed(std::string_view text) {
+    return Json(
+        json_loadb(text.data(), text.size(), JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, nullptr));
+}
+
+// What is no number stays a text: the catalog's own check says what is right.
+json_t* number_or_text(const std::string& text) {
+    Json value = parsed(text);
+    if (text == "none") {
+        return json_null();
+    }
+    return json_is_number(value.get()) ? value.release() : text_json(text);
+}
+
+json_t* moment_json(const std::string& text) {
+    constexpr size_t kDate = 10;
+    if (text.empty() || text == "none") {
+        return json_null();
+    }
+    const bool date = text.size() == kDate && text[4] == '-' && text[7] == '-';
+    return text_json(date ? text + "T00:00:00Z" : text);
+}
+
+json_t* list_json(std::string_view text) {
+    json_t* list = json_array();
+    while (!text.empty()) {
+        const size_t comma = std::min(text.find(','), text.size());
+        std::string_view item = text.substr(0, comma);
+        item.remove_prefix(std::min(item.find_first_not_of(' '), item.size()));
+        json_array_append_new(list, text_json(item));
+        text.remove_prefix(std::min(comma + 1, text.size()));
+    }
+    return list;
+}
+
+json_t* texts_json(const std::vector<std::string>& texts) {
+    json_t* list = json_array();
+    for (const auto& text : texts) {
+        if (!text.empty()) {
+            json_array_append_new(list, text_json(text));
+        }
+    }
+    return list;
+}
+
+[[noreturn]] void no_such_path(const std::string& path) {
+    throw Failure(Exit::usage, fmt::format("--set {}: must be a path like price.amount_cents or "
+                                           "frequency_caps[0].count.",
+                                           path));
+}
+
+// One step of a path: a key, and perhaps a place in the list there.
+struct Step {
+    std::string key;
+    std::vector<size_t> places;
+};
+
+std::vector<Step> steps_of(const std::string& path) {
+    std::vector<Step> steps;
+    std::string_view rest = path;
+    do {
+        const size_t dot = std::min(rest.find('.'), rest.size());
+        std::string_view part = rest.substr(0, dot);
+        rest.remove_prefix(std::min(dot + 1, rest.size()));
+        const size_t bracket = std::min(part.find('['), part.size());
+        Step step{std::string(part.substr(0, bracket)), {}};
+        part.remove_prefix(bracket);
+        while (!part.empty()) {
+            size_t place = 0;
+            const size_t end = part.find(']');
+            const char* last = part.data() + std::min(end, part.size());
+            const auto read = std::from_chars(part.data() + 1, last, place);
+            if (end == part.npos || read.ec != std::errc() || read.ptr != last) {
+                no_such_path(path);
+            }
+            step.places.push_back(place);
+            part.remove_prefix(end + 1);
+            if (!part.empty() && part.front() != '[') {
+                no_such_path(path);
+            }
+        }
+        if (step.key.empty()) {
+            no_such_path(path);
+        }
+        steps.push_back(std::move(step));
+    } while (!rest.empty());
+    return steps;
+}
+
+// An item of a list; one behind the last is a new one.
+json_t* item_at(json_t* list, size_t place, const std::string& path) {
+    if (!json_is_array(list) || place > json_array_size(list)) {
+        no_such_path(path);
+    }
+    if (place == json_array_size(list)) {
+        json_array_append_new(list, json_object());
+    }
+    return json_array_get(list, place);
+}
+
+void set_path(json_t* object, const std::string& path, json_t* given) {
+    Json value(given);
+    const auto steps = steps_of(path);
+    json_t* at = object;
+    for (size_t i = 0; i < steps.size(); i++) {
+        const Step& step = steps[i];
+        if (!json_is_object(at)) {
+            no_such_path(path);
+        }
+        const bool last = i + 1 == steps.size();
+        if (last && step.places.empty()) {
+            json_object_set_new(at, step.key.c_str(), value.release());
+            return;
+        }
+        json_t* next = json_object_get(at, step.key.c_str());
+        if (next == nullptr || json_is_null(next)) {
+            next = step.places.empty() ? json_object() : json_array();
+            json_object_set_new(at, step.key.c_str(), next);
+        }
+        for (size_t p = 0; p < step.places.size(); p++) {
+            json_t* item = item_at(next, step.places[p], path);
+            if (last && p + 1 == step.places.size()) {
+                json_array_set_new(next, step.places[p], value.release());
+                return;
+            }
+            next = item;
+        }
+        at = next;
+    }
+}
+
+void set_budget(json_t* object, const std::string& text) {
+    const size_t colon = text.find(':');
+    const std::string type = text.substr(0, colon);
+    if (text == "none") {
+        json_object_set_new(object, "budget", json_null());
+        return;
+    }
+    if (colon == text.npos || (type != "daily" && type != "lifetime")) {
+        throw Failure(Exit::usage, fmt::format("--budget must be none, daily:CENTS or "
+                                               "lifetime:CENTS, not \"{}\".",
+                                               text));
+    }
+    set_path(object, "budget.type", text_json(type));
+    set_path(object, "budget.amount_cents", number_or_text(text.substr(colon + 1)));
+}
+
+void apply_set(json_t* object, const std::string& text) {
+    const size_t equals = text.find('=');
+    if (equals == text.npos || equals == 0) {
+        throw Failure(Exit::usage, fmt::format("--set must be PATH=VALUE, not \"{}\".", text));
+    }
+    const std::string value = text.substr(equals + 1);
+    Json json = parsed(value);
+    set_path(object, text.substr(0, equals), json ? json.release() : text_json(value));
+}
+
+}  // namespace
+
+std::span<const Field> fields_of(Kind kind) {
+    switch (kind) {
+        case Kind::advertiser:
+            return kAdvertiser;
+        case Kind::campaign:
+            return kCampaign;
+        case Kind::ad_group:
+            return kAdGroup;
+        case Kind::creative:
+            return kCreative;
+        case Kind::placement:
+            return kPlacement;
+    }
+    return {};
+}
+
+void add_fields(CLI::App& app, Kind kind, Values& values) {
+    for (const auto& field : fields_of(kind)) {
+        auto* option = app.add_option(
+                              field.flag,
+                              [&values, &field](const std::vector<std::string>& given) {
+                                  values[field.flag] = given;
+                                  return true;
+                              },
+                              field.help)
+                           ->option_text(field.value)
+                           ->allow_extra_args(false);
+        if (field.as == As::texts) {
+            option->take_all();
+        }
+    }
+}
+
+void set_field(json_t* object, const Field& field, const std::vector<std::string>& values) {
+    const std::string& text = values.back();
+    switch (field.as) {
+        case As::text:
+            return set_path(object, field.path, text_json(text));
+        case As::number:
+            return set_path(object, field.path, number_or_text(text));
+        case As::moment:
+            return set_path(object, field.path, moment_json(text));
+        case As::list:
+            return set_path(object, field.path, list_json(text));
+        case As::texts:
+            return set_path(object, field.path, texts_json(values));
+        case As::file:
+            return set_path(object, field.path, text_json(read_input(text)));
+        case As::budget:
+            return set_budget(object, text);
+    }
+}
+
+void apply(const Edit& edit, json_t* object) {
+    if (!edit.file.empty()) {
+        merge(object, read_object(edit.file).get());
+    }
+    for (const auto& field : fields_of(edit.kind)) {
+        if (const auto found = edit.values.find(field.flag); found != edit.values.end()) {
+            set_field(object, field, found->second);
+        }
+    }
+    for (const auto& text : edit.sets) {
+        apply_set(object, text);
+    }
+    // An address that is taken away.
+    if (json_string_length(json_object_get(object, "impression_url")) == 0) {
+        json_object_del(object, "impression_url");
+    }
+}
+
+Json read_object(const std::string& file) {
+    const std::string text = read_input(file);
+    json_error_t error;
+    Json json(json_loadb(text.data(), text.size(), JSON_REJECT_DUPLICATES, &error));
+    if (json == nullptr) {
+        throw Failure(Exit::bad_input, fmt::format("{}: line {}, column {}: {}.", shown_name(file),
+                                                   error.line, error.column, error.text));
+    }
+    if (!json_is_object(json.get())) {
+        throw Failure(Exit::bad_input, fmt::format("{}: must be a JSON object.", shown_name(file)));
+    }
+    return json;
+}
+
+void merge(json_t* target, const json_t* patch) {
+    const char* key = nullptr;
+    json_t* value = nullptr;
+    json_object_foreach(const_cast<json_t*>(patch), key, value) {
+        json_t* old = json_object_get(target, key);
+        if (json_is_null(value)) {
+            json_object_del(target, key);
+        } else if (json_is_object(value) && json_is_object(old)) {
+            merge(old, value);
+        } else {
+            json_object_set_new(target, key, json_deep_copy(value));
+        }
+    }
+}
+
+}  // namespace ads::cli

@@ -1,0 +1,362 @@
+// list, show, history.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "changes.hpp"
+#include "core/types.hpp"
+#include "grid.hpp"
+#include "json_text.hpp"
+#include "manage_edit.hpp"
+#include "table.hpp"
+
+namespace ads::cli {
+
+namespace {
+
+// ---- lists ----
+
+struct Listing {
+    const char* sql;                 // $1 status, $2 what it stands in, $3 archived, too
+    std::vector<std::string> heads;  // the names of its columns are those of the JSON
+};
+
+Listing listing_of(Kind kind) {
+    switch (kind) {
+        case Kind::advertiser:
+            return {
+                "SELECT a.name, count(c.id) AS campaigns, "
+                "count(c.id) FILTER (WHERE c.status = 'active') AS active "
+                "FROM ads.advertisers a LEFT JOIN ads.campaigns c ON c.advertiser = a.name "
+                "WHERE $1 = '' AND $2 = '' AND $3::boolean IS NOT NULL GROUP BY a.name ORDER BY "
+                "a.name",
+                {"NAME", "CAMPAIGNS", "ACTIVE"}};
+        case Kind::campaign:
+            return {
+                "SELECT c.id, c.name, coalesce(c.advertiser, '') AS advertiser, c.status, "
+                "c.timezone, ads.moment_text(c.starts_at) AS start, ads.moment_text(c.ends_at) "
+                "AS \"end\", c.budget_type AS budget, ads.cents(c.budget_micro) AS amount_cents, "
+                "(SELECT count(*) FROM ads.ad_groups g WHERE g.campaign_id = c.id "
+                "AND g.status <> 'archived') AS ad_groups FROM ads.campaigns c "
+                "WHERE ($1 = '' OR c.status::text = $1) AND ($2 = '' OR c.advertiser = $2) "
+                "AND ($3::boolean OR c.status <> 'archived' OR $1 = 'archived') ORDER BY c.id",
+                {"ID", "NAME", "ADVERTISER", "STATUS", "TIME ZONE", "START", "END", "BUDGET",
+                 "CENTS", "GROUPS"}};
+        case Kind::ad_group:
+            return {
+                "SELECT g.id, g.campaign_id AS campaign, g.name, g.status, g.priority, g.weight, "
+                "g.price_model AS model, ads.cents(g.price_micro) AS price_cents, "
+                "(SELECT count(*) FROM ads.creatives k WHERE k.ad_group_id = g.id "
+                "AND k.status <> 'archived') AS creatives FROM ads.ad_groups g "
+                "WHERE ($1 = '' OR g.status::text = $1) "
+                "AND ($2 = '' OR g.campaign_id = nullif($2, '')::bigint) "
+                "AND ($3::boolean OR g.status <> 'archived' OR $1 = 'archived') ORDER BY g.id",
+                {"ID", "CAMPAIGN", "NAME", "STATUS", "PRIORITY", "WEIGHT", "MODEL", "CENTS",
+                 "CREATIVES"}};
+        case Kind::creative:
+            return {
+                "SELECT k.id, k.ad_group_id AS ad_group, k.name, k.type, k.status, k.weight, "
+                "k.width, k.height, k.policy, k.click_url FROM ads.creatives k "
+                "WHERE ($1 = '' OR k.status::text = $1) "
+                "AND ($2 = '' OR k.ad_group_id = nullif($2, '')::bigint) "
+                "AND ($3::boolean OR k.status <> 'archived' OR $1 = 'archived') ORDER BY k.id",
+                {"ID", "AD GROUP", "NAME", "TYPE", "STATUS", "WEIGHT", "WIDTH", "HEIGHT", "POLICY",
+                 "CLICK URL"}};
+        case Kind::placement:
+            return {
+                "SELECT p.id, p.name, CASE WHEN p.paused_floor_micro IS NULL THEN 'active' "
+                "ELSE 'paused' END AS status, p.width, p.height, p.types, p.\"select\", "
+                "ads.cents(coalesce(p.paused_floor_micro, p.floor_micro)) AS floor_cents "
+                "FROM ads.placements p WHERE $1 = '' AND $2 = '' AND $3::boolean IS NOT NULL ORDER "
+                "BY p.id",
+                {"ID", "NAME", "STATUS", "WIDTH", "HEIGHT", "TYPES", "SELECT", "FLOOR"}};
+    }
+    return {};
+}
+
+void check_look(const Look& look) {
+    if (!look.status.empty() && !named<Status>(look.status)) {
+        throw Failure(Exit::usage,
+                      fmt::format("--status must be draft, scheduled, active, paused, completed or "
+                                  "archived, not \"{}\".",
+                                  look.status));
+    }
+    if (!look.parent.empty() && look.kind != Kind::campaign) {
+        id_of(look.kind == Kind::ad_group ? Kind::campaign : Kind::ad_group, look.parent);
+    }
+}
+
+void print_rows(const Rows& rows, const std::vector<std::string>& heads, size_t indent) {
+    Grid grid(heads);
+    for (size_t i = 0; i < rows.size(); i++) {
+        std::vector<std::string> cells;
+        for (size_t c = 0; c < heads.size(); c++) {
+            cells.push_back(printable(rows.at(i, static_cast<int>(c))));
+        }
+        grid.add(std::move(cells));
+    }
+    grid.print(indent);
+}
+
+Exit list_in(Database& database, const Look& look) {
+    const Listing listing = listing_of(look.kind);
+    const std::string sql =
+        look.limit == 0 ? listing.sql : fmt::format("{} LIMIT {}", listing.sql, look.limit);
+    const char* all = look.all ? "t" : "f";
+    if (look.access.json) {
+        const std::string text = database.value(
+            fmt::format("SELECT coalesce(json_agg(to_json(list)), '[]') FROM ({}) list", sql),
+            {look.status, look.parent, all});
+        out().put(indented(text));
+        return Exit::ok;
+    }
+    const Rows rows = database.run(sql, {look.status, look.parent, all});
+    if (rows.empty()) {
+        out().put(fmt::format("no {}\n", words_of(look.kind).plural));
+    } else {
+        print_rows(rows, listing.heads, 0);
+    }
+    return Exit::ok;
+}
+
+// ---- one ----
+
+// A line for each value that says something.
+void flatten(const std::string& path, const json_t* value, Grid& grid) {
+    if (json_is_object(value)) {
+        const char* key = nullptr;
+        json_t* member = nullptr;
+        json_object_foreach(const_cast<json_t*>(value), key, member) {
+            flatten(path.empty() ? key : path + '.' + key, member, grid);
+        }
+        return;
+    }
+    const bool empty = json_is_null(value) ||
+                       (json_is_string(value) && json_string_length(value) == 0) ||
+                       (json_is_array(value) && json_array_size(value) == 0);
+    if (!empty) {
+        grid.add(
+            {path, printable(json_is_string(value) ? json_string_value(value) : dumped(value))});
+    }
+}
+
+json_t* null_or(const json_t* object, const char* key) {
+    json_t* value = json_object_get(object, key);
+    return value == nullptr ? json_null() : json_incref(value);
+}
+
+void print_below(const json_t* list, Kind kind) {
+    if (json_array_size(list) == 0) {
+        return;
+    }
+    const bool group = kind == Kind::ad_group;
+    Grid grid(
+        group ? std::vector<std::string>{"ID", "NAME", "STATUS", "PRIORITY", "WEIGHT", "MODEL",
+                                         "CENTS", "CREATIVES"}
+              : std::vector<std::string>{"ID", "NAME", "TYPE", "STATUS", "WEIGHT", "CLICK URL"});
+    size_t i = 0;
+    json_t* item = nullptr;
+    json_array_foreach(const_cast<json_t*>(list), i, item) {
+        const auto text = [&](const char* key) { return printable(text_at(item, key)); };
+        const auto number = [&](const json_t* object, const char* key) {
+            const Json value(null_or(object, key));
+            return json_is_null(value.get()) ? std::string() : dumped(value.get());
+        };
+        const json_t* price = json_object_get(item, "price");
+        if (group) {
+            grid.add({number(item, "id"), text("name"), text("status"), text("priority"),
+                      number(item, "weight"), text_at(price, "model"),
+                      number(price, "amount_cents"),
+                      std::to_string(json_array_size(json_object_get(item, "creatives")))});
+        } else {
+            grid.add({number(item, "id"), text("name"), text("type"), text("status"),
+                      number(item, "weight"), text("click_url")});
+        }
+    }
+    out().put(fmt::format("\n{}\n", group ? "Ad groups" : "Creatives"));
+    grid.print(2);
+}
+
+void print_object(const Look& look, json_t* object) {
+    const Json copy(json_copy(object));
+    json_object_del(copy.get(), "ad_groups");
+    json_object_del(copy.get(), "creatives");
+    Grid grid({"FIELD", "VALUE"});
+    flatten("", copy.get(), grid);
+    grid.print();
+    if (look.kind == Kind::campaign) {
+        print_below(json_object_get(object, "ad_groups"), Kind::ad_group);
+    } else if (look.kind == Kind::ad_group) {
+        print_below(json_object_get(object, "creatives"), Kind::creative);
+    }
+}
+
+[[noreturn]] void not_there(const Look& look) {
+    throw Failure(Exit::bad_input, fmt::format("there is no {}.", called(look.kind, look.id)));
+}
+
+Json document_of(Database& database, uint64_t campaign) {
+    const std::string text =
+        database.value("SELECT ads.campaign_document($1)", {std::to_string(campaign)});
+    return Json(json_loadb(text.data(), text.size(), 0, nullptr));
+}
+
+Json advertiser_object(Database& database, const Look& look) {
+    const std::string text = database.value(
+        "SELECT json_build_object('name', a.name, 'campaigns', coalesce((SELECT json_agg("
+        "json_build_object('id', c.id, 'name', c.name, 'status', c.status) ORDER BY c.id) "
+        "FROM ads.campaigns c WHERE c.advertiser = a.name), '[]')) "
+        "FROM ads.advertisers a WHERE a.name = $1",
+        {look.id});
+    if (text.empty()) {
+        not_there(look);
+    }
+    return Json(json_loadb(text.data(), text.size(), 0, nullptr));
+}
+
+Json placement_object(Database& database, const Look& look) {
+    const Json document = document_of(database, 0);
+    size_t i = 0;
+    json_t* item = nullptr;
+    json_array_foreach(json_object_get(document.get(), "placements"), i, item) {
+        if (text_at(item, "id") == look.id) {
+            return Json(json_incref(item));
+        }
+    }
+    not_there(look);
+}
+
+// As in the catalog; an ad group and a creative say what they stand in.
+Json object_of(Database& database, const Look& look) {
+    if (look.kind == Kind::advertiser) {
+        return advertiser_object(database, look);
+    }
+    if (look.kind == Kind::placement) {
+        return placement_object(database, look);
+    }
+    const uint64_t id = id_of(look.kind, look.id);
+    const Place place =
+        look.kind == Kind::campaign ? Place{id, 0} : place_of(database, look.kind, id);
+    const Json document = document_of(database, place.campaign);
+    json_t* found = json_array_get(json_object_get(document.get(), "campaigns"), 0);
+    if (found == nullptr) {
+        not_there(look);
+    }
+    if (look.kind == Kind::campaign) {
+        return Json(json_incref(found));
+    }
+    found = with_id(json_object_get(found, "ad_groups"), place.group);
+    if (look.kind == Kind::creative) {
+        found = with_id(json_object_get(found, "creatives"), id);
+    }
+    json_object_set_new(found, words_of(look.kind).parent,
+                        number_json(look.kind == Kind::ad_group ? place.campaign : place.group));
+    return Json(json_incref(found));
+}
+
+// ---- history ----
+
+std::string history_sql(const Look& look) {
+    std::string where =
+        fmt::format("(table_name = '{}' AND row_id = $1)", words_of(look.kind).table);
+    if (look.kind == Kind::ad_group || (look.kind == Kind::campaign && look.all)) {
+        const char* groups = look.kind == Kind::ad_group
+                                 ? "SELECT $1::bigint"
+                                 : "SELECT id FROM ads.ad_groups WHERE campaign_id = $1::bigint";
+        where += fmt::format(
+            " OR (table_name = 'ad_group_placements' AND row_id IN (SELECT g || '/' || p.id FROM "
+            "({}) AS t (g), ads.placements p))",
+            groups);
+        if (look.all) {
+            where += fmt::format(
+                " OR (table_name = 'ad_groups' AND row_id IN (SELECT g::text FROM ({0}) AS t (g)))"
+                " OR (table_name = 'creatives' AND row_id IN (SELECT k.id::text FROM ads.creatives "
+                "k WHERE k.ad_group_id IN ({0})))",
+                groups);
+        }
+    }
+    return fmt::format(
+        "SELECT ads.moment_text(at) AS at, actor, action, table_name AS \"table\", row_id AS id, "
+        "before, after FROM ads.audit_log WHERE {} ORDER BY audit_log.id DESC{}",
+        where, look.limit == 0 ? "" : fmt::format(" LIMIT {}", look.limit));
+}
+
+Json row_of(std::string_view text) {
+    Json json(text.empty() ? nullptr : json_loadb(text.data(), text.size(), 0, nullptr));
+    return json ? std::move(json) : Json(json_object());
+}
+
+// "weight: 1 -> 5"
+std::string changed_fields(const Rows& rows, size_t row) {
+    const Json before = row_of(rows.at(row, 5));
+    const Json after = row_of(rows.at(row, 6));
+    if (rows.null(row, 5) || rows.null(row, 6)) {
+        return printable(text_at(rows.null(row, 6) ? before.get() : after.get(), "name"));
+    }
+    std::string text;
+    const char* key = nullptr;
+    json_t* value = nullptr;
+    json_object_foreach(after.get(), key, value) {
+        const std::string_view name(key);
+        const json_t* old = json_object_get(before.get(), key);
+        if (name != "updated_at" && name != "archived_at" && json_equal(old, value) == 0) {
+            text += fmt::format("{}{}: {} -> {}", text.empty() ? "" : "; ", name,
+                                old == nullptr ? "none" : dumped(old), dumped(value));
+        }
+    }
+    return printable(text);
+}
+
+}  // namespace
+
+Exit list(const Look& look) {
+    check_look(look);
+    Database database(look.access.database, "nginx-ads list");
+    try {
+        return list_in(database, look);
+    } catch (const SqlError& e) {
+        throw explained(e);
+    }
+}
+
+Exit show(const Look& look) {
+    Database database(look.access.database, "nginx-ads show");
+    try {
+        const Json object = object_of(database, look);
+        look.access.json ? print_json(object) : print_object(look, object.get());
+        return Exit::ok;
+    } catch (const SqlError& e) {
+        throw explained(e);
+    }
+}
+
+Exit history(const Look& look) {
+    const bool number = look.kind != Kind::advertiser && look.kind != Kind::placement;
+    const std::string id = number ? std::to_string(id_of(look.kind, look.id)) : look.id;
+    Database database(look.access.database, "nginx-ads history");
+    try {
+        const std::string sql = history_sql(look);
+        const Rows rows = database.run(sql, {id});
+        if (rows.empty()) {
+            object_of(database, look);  // says so if there is none
+        }
+        if (look.access.json) {
+            out().put(indented(database.value(
+                fmt::format("SELECT coalesce(json_agg(to_json(list)), '[]') FROM ({}) list", sql),
+                {id})));
+            return Exit::ok;
+        }
+        Grid grid({"WHEN", "WHO", "DID", "WHAT", "CHANGE"});
+        for (size_t i = 0; i < rows.size(); i++) {
+            grid.add({std::string(rows.at(i, 0)), printable(rows.at(i, 1)),
+                      printable(rows.at(i, 2)),
+                      fmt::format("{} {}", printable(rows.at(i, 3)), printable(rows.at(i, 4))),
+                      changed_fields(rows, i)});
+        }
+        grid.empty() ? out().put("no history\n") : grid.print();
+        return Exit::ok;
+    } catch (const SqlError& e) {
+        throw explained(e);
+    }
+}
+
+}  // namespace ads::cli

@@ -1,0 +1,314 @@
+# nginx-ads advertiser, campaign, ad-group, creative, placement, on a real
+# PostgreSQL: what each does, what is printed, what is logged.
+
+use strict;
+use warnings;
+use lib 't/lib';
+
+use Cwd qw(abs_path getcwd);
+use File::Temp qw(tempdir);
+use IPC::Open3 qw(open3);
+use JSON::PP ();
+use Test::More;
+
+use AdsTest::Postgres;
+
+my $command = $ENV{ADS_COMMAND} || 'build/nginx-ads';
+-x $command or die "$command is not built: run make cli\n";
+$command = abs_path($command);
+
+delete @ENV{ qw(NO_COLOR ADS_DATABASE ADS_DATABASE_URL PGHOST PGPORT PGUSER PGDATABASE PGSERVICE PGOPTIONS COLUMNS XDG_CONFIG_HOME) };
+$ENV{LC_ALL} = 'C';
+$ENV{USER}   = 'alice';
+
+my $pg   = AdsTest::Postgres->new;
+my $home = getcwd();
+my $dir  = tempdir(CLEANUP => 1);
+chdir $dir or die $!;
+$ENV{HOME} = $dir;
+END { chdir $home if defined $home }
+
+my ($out, $err, $exit);
+
+sub run_with {
+    my ($input, @arguments) = @_;
+    write_file('.in', $input);
+    open my $in, '<', '.in' or die $!;
+    open my $to, '>', '.out' or die $!;
+    open my $to_err, '>', '.err' or die $!;
+    my $pid = open3('<&' . fileno $in, '>&' . fileno $to, '>&' . fileno $to_err, $command, @arguments);
+    waitpid $pid, 0;
+    $exit = $? & 127 ? 'signal ' . ($? & 127) : $? >> 8;
+    ($out, $err) = map { read_file($_) } '.out', '.err';
+    return $exit;
+}
+
+sub run { return run_with('', @_) }
+
+sub read_file {
+    my $name = shift;
+    open my $file, '<:raw', $name or die "$name: $!";
+    local $/;
+    return <$file> // '';
+}
+
+sub write_file {
+    my ($name, $text) = @_;
+    open my $file, '>:raw', $name or die "$name: $!";
+    print $file $text or die $!;
+    close $file or die $!;
+}
+
+my $json = JSON::PP->new->utf8->canonical->allow_nonref;
+
+# A command that succeeds, with --json: what it prints.
+sub done {
+    my @arguments = @_;
+    run(@arguments, '--json');
+    is $exit, 0, "@arguments" or diag $err;
+    return eval { $json->decode($out) } // {};
+}
+
+sub campaign { return done('campaign', 'show', shift) }
+
+my $db = $pg->database('manage');
+run('migrate', '--database', $db->conninfo);
+is $exit, 0, 'a database' or BAIL_OUT($err);
+$ENV{ADS_DATABASE} = $db->conninfo;
+
+sub logged { return $db->value('SELECT count(*) FROM ads.audit_log') }
+
+# ---- each kind is made ----------------------------------------------------------------
+
+is run('campaign', 'list'), 0, 'an empty list';
+is $out, "no campaigns\n", 'says so';
+is_deeply done('campaign', 'list'), [], 'and is an empty array';
+
+my $watch = $db->session;
+$watch->run('LISTEN ads_catalog');
+
+my $made = done('placement', 'create', 'home-top', '--name', 'Home, top', '--width', 728, '--height', 90, '--types', 'image,html');
+is_deeply [ @$made{qw(action object id)} ], [ 'create', 'placement', 'home-top' ], 'says what it made';
+is scalar(my @first = $watch->notified), 1, 'the edge is notified once';
+
+done('advertiser', 'create', 'acme');
+$made = done('campaign', 'create', '--name', 'Autumn', '--advertiser', 'acme', '--timezone', 'Europe/Berlin',
+    '--start', '2026-11-01', '--budget', 'daily:5000', '--hard-cap', '1.5');
+is $made->{id}, 1, 'the first campaign is number 1';
+ok $made->{changed} && !$made->{dry_run}, 'it was written';
+is $made->{changes}[0]{change}, 'added', 'an addition';
+my $autumn = campaign(1);
+is $autumn->{status}, 'draft', 'a new campaign is a draft';
+is $autumn->{start}, '2026-11-01T00:00:00Z', 'a date is its midnight';
+is_deeply $autumn->{budget}, { type => 'daily', amount_cents => 5000, spent_cents => 0, hard_cap => 1.5 }, 'its budget';
+
+$watch->notified;
+$made = done('ad-group', 'create', '--campaign', 1, '--name', 'Readers', '--price-cents', '250', '--placements', 'home-top',
+    '--geos', 'US,!US-AK', '--devices', 'desktop, mobile', '--include-url', '^https://a\.example/', '--include-url', 'x{1,2}',
+    '--set', 'frequency_caps=[{"count":3,"per":"day"}]', '--set', 'targeting.keys.section=["sports"]');
+my $group = $made->{id};
+is scalar(my @once = $watch->notified), 1, 'once, for rows of two tables';
+my $readers = done('ad-group', 'show', $group);
+is $readers->{campaign}, 1, 'show says which campaign';
+is_deeply $readers->{targeting}{geos}, [ 'US', '!US-AK' ], 'a list';
+is_deeply $readers->{targeting}{devices}, [ 'desktop', 'mobile' ], 'a list with blanks';
+is_deeply $readers->{targeting}{urls}{include}, [ '^https://a\.example/', 'x{1,2}' ], 'patterns are not taken apart';
+is_deeply $readers->{targeting}{keys}, { section => ['sports'] }, '--set goes deep';
+is_deeply $readers->{frequency_caps}, [ { count => 3, per => 'day', level => 'ad_group' } ], 'and takes JSON';
+is $readers->{price}{amount_cents}, 250, 'the price';
+
+run('creative', 'create', '--ad-group', $group, '--type', 'html', '--click-url', 'https://acme.example/',
+    '--markup', '<p onclick="x()">Sale<script>alert(1)</script></p>', '--impression-url', 'https://pixel.example.com/i?c={cachebuster}');
+is $exit, 0, 'an HTML creative' or diag $err;
+like $out, qr/^\+ creative 1\n\z/, 'is made';
+like $err, qr/^creative 1: removed: onclick on <p>$/m, 'and what was removed is shown';
+is $db->value(q{SELECT content ->> 'markup' FROM ads.creatives WHERE id = 1}), '<p>Sale</p>', 'it is stored clean';
+is $db->value('SELECT policy FROM ads.creatives WHERE id = 1'), 1, 'with the version of the policy';
+
+write_file('native.json', '{"ad_group": 1, "type": "native", "name": "N", "content": {"title": "T"}, "click_url": "https://acme.example/n"}');
+is done('creative', 'create', '--file', 'native.json')->{id}, 2, 'a file says where it goes';
+write_file('ad.html', '<b>bold</b>');
+$made = done('creative', 'create', '--ad-group', $group, '--type', 'html', '--name', 'Bold', '--markup-file', 'ad.html', '--click-url', 'https://acme.example/b');
+is $made->{id}, 3, 'markup from a file';
+is_deeply $made->{removed}, [], 'of which nothing was removed';
+
+my $file = '{"id": 70, "name": "Whole", "status": "active", "ad_groups": [{"name": "G", "creatives": [
+    {"type": "html", "content": {"markup": "<i onload=x>i</i>"}, "click_url": "https://x.example/"}, {"id": 90, "type": "image",
+     "content": {"src": "https://cdn.example.com/a.png"}, "click_url": "https://x.example/"}]}]}';
+run_with($file, 'campaign', 'create', '--file', '-', '--json');
+is $exit, 0, 'a whole campaign from standard input' or diag $err;
+$made = $json->decode($out);
+is $made->{id}, 70, 'keeps its id';
+is_deeply $made->{removed}, [ { creative => 91, what => ['onload on <i>'] } ], 'what was removed, for programs';
+is_deeply [ map { $_->{id} } @{ campaign(70)->{ad_groups}[0]{creatives} } ], [ 90, 91 ], 'new ids are none of those in the file';
+
+# The document of one campaign is that of the catalog.
+run('export');
+my ($of_catalog) = grep { $_->{id} == 70 } @{ $json->decode($out)->{campaigns} };
+is_deeply campaign(70), $of_catalog, 'show --json is the object of the catalog';
+
+# ---- looking ----------------------------------------------------------------------------
+
+run('campaign', 'list');
+like $out, qr/^ID  NAME    ADVERTISER  STATUS /, 'a table with heads';
+like $out, qr/^ 1  Autumn  acme        draft   Europe\/Berlin  2026-11-01T00:00:00Z +daily +5000 +1$/m, 'and rows';
+unlike $out, qr/\e/, 'without colours in a file';
+is_deeply [ map { $_->{id} } @{ done('campaign', 'list', '--advertiser', 'acme') } ], [1], 'of an advertiser';
+is_deeply [ map { $_->{id} } @{ done('campaign', 'list', '--status', 'active') } ], [70], 'of a status';
+is_deeply [ map { $_->{id} } @{ done('creative', 'list', '--ad-group', $group) } ], [ 1, 2, 3 ], 'of an ad group';
+is_deeply [ map { $_->{id} } @{ done('ad-group', 'list', '--campaign', 1) } ], [$group], 'of a campaign';
+is_deeply [ map { $_->{id} } @{ done('creative', 'list', '--limit', 2) } ], [ 1, 2 ], 'not too many';
+is_deeply done('advertiser', 'list'), [ { name => 'acme', campaigns => 1, active => 0 } ], 'advertisers';
+is_deeply done('advertiser', 'show', 'acme'), { name => 'acme', campaigns => [ { id => 1, name => 'Autumn', status => 'draft' } ] }, 'one';
+is done('placement', 'show', 'home-top')->{width}, 728, 'a placement';
+run('campaign', 'show', 1);
+like $out, qr/^budget\.amount_cents  5000$/m, 'show has a line for each value';
+like $out, qr/^Ad groups\n  ID  NAME .*\n   1  Readers /m, 'and what is in it';
+my $wide = qx{COLUMNS=50 script -qec 'stty cols 50; $command campaign list' /dev/null};
+is_deeply [ grep { tr/\r\n//d; s/\e\[[0-9;]*m//g; length > 50 } split /\n/, $wide ], [], 'a table fits its terminal';
+
+# ---- changes --------------------------------------------------------------------------
+
+my $before = logged();
+$watch->notified;
+$made = done('ad-group', 'update', $group, '--set', 'price.amount_cents=300', '--weight', 5);
+is_deeply [ map { "$_->{field} $_->{before} $_->{after}" } @{ $made->{changes}[0]{fields} } ],
+    [ 'weight 1 5', 'price.amount_cents 250 300' ], 'an update says what it changed';
+is logged() - $before, 1, 'one row in the log';
+is scalar(@once = $watch->notified), 1, 'one notification';
+is_deeply [ $db->row('SELECT actor, action, table_name, row_id, before ->> \'weight\', after ->> \'weight\' FROM ads.audit_log ORDER BY id DESC LIMIT 1') ],
+    [ 'alice', 'update', 'ad_groups', $group, 1, 5 ], 'who did what to which';
+is done('ad-group', 'update', $group, '--weight', 5)->{changed}, JSON::PP::false, 'doing it again changes nothing';
+is logged() - $before, 1, 'and is not logged';
+run_with('{"targeting": {"geos": ["DE"], "keys": null}, "price": {"model": "cpc"}}', 'ad-group', 'update', $group, '--file', '-');
+is $exit, 0, 'a file is merged' or diag $err;
+$readers = done('ad-group', 'show', $group);
+is_deeply [ $readers->{targeting}{geos}, $readers->{targeting}{keys}, $readers->{targeting}{devices}, $readers->{price} ],
+    [ ['DE'], {}, [ 'desktop', 'mobile' ], { model => 'cpc', amount_cents => 300 } ], 'as RFC 7396 says';
+run('ad-group', 'show', $group, '--json');
+write_file('same.json', $out);
+is done('ad-group', 'update', $group, '--file', 'same.json')->{changed}, JSON::PP::false, 'what show prints can be put back';
+$before = logged();
+$made = done('campaign', 'update', 1, '--name', 'Winter', '--dry-run');
+ok $made->{dry_run} && @{ $made->{changes} } == 1, 'a dry run says what would change';
+is logged(), $before, 'and writes nothing';
+done('campaign', 'update', 1, '--end', '2099-01-01', '--as', 'bob');
+is $db->value('SELECT actor FROM ads.audit_log ORDER BY id DESC LIMIT 1'), 'bob', '--as says who';
+done('campaign', 'update', 1, '--end', 'none');
+is campaign(1)->{end}, undef, 'and none takes a date away';
+done('creative', 'update', 1, '--impression-url', '');
+ok !exists done('creative', 'show', 1)->{impression_url}, 'an address is taken away';
+done('placement', 'update', 'home-top', '--floor-cents', '12.5');
+is done('placement', 'show', 'home-top')->{floor_cents}, 12.5, 'a placement changes';
+done('advertiser', 'update', 'acme', '--name', 'Acme Corp');
+is campaign(1)->{advertiser}, 'Acme Corp', 'an advertiser is renamed with its campaigns';
+
+# ---- statuses ---------------------------------------------------------------------------
+
+done('campaign', 'resume', 1);
+is campaign(1)->{status}, 'active', 'a draft is started';
+done('campaign', 'pause', 1);
+is campaign(1)->{status}, 'paused', 'paused';
+is done('campaign', 'pause', 1)->{changed}, JSON::PP::false, 'twice is once';
+done('campaign', 'update', 1, '--start', '2098-01-01', '--end', '2099-01-01');
+done('campaign', 'resume', 1);
+is campaign(1)->{status}, 'scheduled', 'and waits for its start';
+done('advertiser', 'pause', 'Acme Corp');
+is campaign(1)->{status}, 'paused', 'an advertiser pauses its campaigns';
+done('advertiser', 'resume', 'Acme Corp');
+is campaign(1)->{status}, 'scheduled', 'and resumes them';
+done('ad-group', $_, $group) for qw(pause resume);
+done('creative', 'pause', 3);
+is done('creative', 'show', 3)->{status}, 'paused', 'a creative, too';
+done('creative', 'archive', 3);
+is done('creative', 'show', 3)->{status}, 'archived', 'archived';
+
+done('placement', 'pause', 'home-top');
+is done('placement', 'list')->[0]{status}, 'paused', 'a placement is paused';
+is done('placement', 'show', 'home-top')->{floor_cents}, 10000000000, 'by a floor that nothing reaches';
+is done('placement', 'pause', 'home-top')->{changed}, JSON::PP::false, 'twice is once';
+done('placement', 'resume', 'home-top');
+is done('placement', 'show', 'home-top')->{floor_cents}, 12.5, 'and has its own again';
+
+# ---- clones -------------------------------------------------------------------------------
+
+$made = done('campaign', 'clone', 1);
+my $copy = campaign($made->{id});
+is $copy->{name}, 'Autumn (copy)', 'a clone has a name of its own';
+is $copy->{status}, 'draft', 'and is a draft';
+is scalar @{ $copy->{ad_groups}[0]{creatives} }, 2, 'without what is archived';
+ok !(grep { $_->{id} <= 3 } @{ $copy->{ad_groups}[0]{creatives} }), 'with new ids';
+is $copy->{ad_groups}[0]{price}{amount_cents}, 300, 'and all the rest';
+is done('campaign', 'clone', 1)->{changes}[0]{name}, 'Autumn (copy 2)', 'the next has another';
+$made = done('ad-group', 'clone', $group, '--campaign', 70, '--name', 'There');
+is done('ad-group', 'show', $made->{id})->{campaign}, 70, 'an ad group into another campaign';
+$made = done('creative', 'clone', 2);
+is done('creative', 'show', $made->{id})->{ad_group}, $group, 'a creative beside the original';
+done('placement', 'clone', 'home-top', 'home-bottom');
+is done('placement', 'show', 'home-bottom')->{height}, 90, 'a placement';
+done('placement', 'archive', 'home-bottom');
+is_deeply [ map { $_->{id} } @{ done('placement', 'list') } ], ['home-top'], 'which goes when nothing names it';
+done('advertiser', 'clone', 'Acme Corp', '--name', 'Other');
+is scalar @{ done('advertiser', 'show', 'Other')->{campaigns} }, 3, 'an advertiser with campaigns';
+done('advertiser', 'archive', 'Other');
+is_deeply done('campaign', 'list', '--advertiser', 'Other'), [], 'that are archived';
+is scalar @{ done('campaign', 'list', '--advertiser', 'Other', '--all') }, 3, 'but can be seen';
+
+# ---- history ------------------------------------------------------------------------------
+
+my $history = done('ad-group', 'history', $group);
+is $history->[-1]{action}, 'insert', 'the oldest is the last';
+is_deeply [ sort keys %{ $history->[0] } ], [qw(action actor after at before id table)], 'each says all';
+ok +(grep { $_->{actor} eq 'alice' && ($_->{before}{weight} // '') eq '1' && $_->{after}{weight} == 5 } @$history), 'with before and after';
+run('ad-group', 'history', $group);
+like $out, qr/^20\S+Z  alice  update  ad_groups 1 .*weight: 1 -> 5/m, 'for people';
+cmp_ok scalar @{ done('campaign', 'history', 1, '--all') }, '>', scalar @{ done('campaign', 'history', 1) }, 'with all that is in it';
+is scalar @{ done('campaign', 'history', 1, '--limit', 2) }, 2, 'not too many';
+ok scalar @{ done($_->[0], 'history', $_->[1]) }, "history of $_->[0]" for [ 'placement', 'home-top' ], [ 'advertiser', 'Other' ], [ 'creative', 1 ];
+
+# ---- cleaning again -------------------------------------------------------------------------
+
+$db->run(q{UPDATE ads.creatives SET content = '{"markup": "<p onclick=\"x\">a</p>"}' WHERE id = 1});
+is $db->value('SELECT policy FROM ads.creatives WHERE id = 1'), undef, 'markup that nobody cleaned has no policy';
+my $again = done('creative', 'resanitize', '--dry-run');
+is_deeply [ @$again{qw(seen changed)} ], [ 1, 1 ], 'a dry run of resanitize';
+is $db->value('SELECT policy FROM ads.creatives WHERE id = 1'), undef, 'writes nothing';
+run('creative', 'resanitize');
+is "$exit $out", "0 1 creative looked at, 1 changed, 0 refused\n", 'resanitize';
+is $err, "creative 1: removed: onclick on <p>\n", 'says what was removed';
+is $db->value(q{SELECT policy || ' ' || (content ->> 'markup') FROM ads.creatives WHERE id = 1}), '1 <p>a</p>', 'and stores it';
+is done('creative', 'resanitize')->{seen}, 0, 'once';
+$db->run('UPDATE ads.creatives SET policy = NULL WHERE id = 1');
+is_deeply [ @{ done('creative', 'resanitize') }{qw(seen changed)} ], [ 1, 0 ], 'what is clean is only noted';
+is $db->value('SELECT policy FROM ads.creatives WHERE id = 1'), 1, 'as such';
+
+# ---- import cleans, too ---------------------------------------------------------------------
+
+write_file('in.json', '{"campaigns": [{"id": 500, "budget": {"amount_cents": 1234567890.123456}, "ad_groups": [{"id": 500, "creatives": [
+  {"id": 500, "type": "html", "content": {"markup": "<p onclick=\"x()\">\u00e9</p>"}, "click_url": "https://x.example/"}]}]}]}');
+is run('import', 'in.json', '--as', 'carol'), 0, 'import' or diag $err;
+is $err, "creative 500: removed: onclick on <p>\n", 'says what was removed';
+is $db->value(q{SELECT policy || ' ' || (content ->> 'markup') FROM ads.creatives WHERE id = 500}), "1 <p>\xc3\xa9</p>", 'and stores it clean';
+is $db->value('SELECT budget_micro FROM ads.campaigns WHERE id = 500'), '1234567890123456', 'with all else as it was';
+is $db->value('SELECT actor FROM ads.audit_log ORDER BY id DESC LIMIT 1'), 'carol', 'by whom';
+
+# ---- where the database is ----------------------------------------------------------------------
+
+{
+    local $ENV{ADS_DATABASE};
+    delete $ENV{ADS_DATABASE};
+    {
+        local $ENV{ADS_DATABASE_URL} = $db->conninfo;
+        is run('advertiser', 'list'), 0, 'ADS_DATABASE_URL';
+    }
+    is run('advertiser', 'list', '--db', $db->conninfo), 0, '--db';
+    mkdir '.config';
+    write_file('.config/nginx-ads.conf', "# mine\n\ndatabase = " . $db->conninfo . "\n");
+    is run('advertiser', 'list'), 0, 'a configuration file' or diag $err;
+    write_file('.config/nginx-ads.conf', "databse = x\n");
+    is run('advertiser', 'list'), 1, 'a wrong one';
+    like $err, qr{nginx-ads\.conf, line 1: must be "database = CONNINFO"}, 'is told';
+    unlink '.config/nginx-ads.conf';
+}
+
+done_testing;
