@@ -27,5 +27,6 @@ void add_export(CLI::App& app, Command& chosen);
 void add_doctor(CLI::App& app, Command& chosen);
 void add_creative(CLI::App& app, Command& chosen);
 void add_url(CLI::App& app, Command& chosen);
+void add_scheduler(CLI::App& app, Command& chosen);
 
 }  // namespace ads::cli

@@ -61,6 +61,7 @@ void describe(CLI::App& app, Command& chosen) {
     add_doctor(app, chosen);
     add_creative(app, chosen);
     add_url(app, chosen);
+    add_scheduler(app, chosen);
     call_commands(app);
 }
 
