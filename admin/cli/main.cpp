@@ -62,6 +62,9 @@ void describe(CLI::App& app, Command& chosen) {
     add_creative(app, chosen);
     add_url(app, chosen);
     add_scheduler(app, chosen);
+    add_experiment(app, chosen);
+    add_forecast(app, chosen);
+    add_report(app, chosen);
     call_commands(app);
 }
 

@@ -4,6 +4,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -60,8 +61,8 @@ void ServiceManager::say(std::string_view state) const noexcept {
         return;
     }
     const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_.size());
-    // Nobody may be listening any more: that is theirs to know.
-    (void)sendto(fd, state.data(), state.size(), MSG_NOSIGNAL,
+    // Nobody may be listening: that is theirs to know, and nothing to wait for.
+    (void)sendto(fd, state.data(), state.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
                  reinterpret_cast<const sockaddr*>(&address), size);
     close(fd);
 }

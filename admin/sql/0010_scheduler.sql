@@ -470,7 +470,9 @@ BEGIN
     FROM ads.event_hours h WHERE h.campaign_id = c.id AND h.invalid = '' AND h.hour <= ads.now();
     days := least(7, greatest(1, extract(epoch FROM ads.now() - coalesce(c.starts_at, first_hour, ads.now())) / 86400));
     rate := recent / days;
-    to_end := greatest(0, extract(epoch FROM c.ends_at - ads.now()) / 86400);
+    IF c.ends_at IS NOT NULL THEN  -- greatest() takes null for nothing
+        to_end := greatest(0, extract(epoch FROM c.ends_at - ads.now()) / 86400);
+    END IF;
 
     campaign_id := c.id;
     name := c.name;
@@ -544,7 +546,7 @@ REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ads FROM PUBLIC;
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ads TO ads_admin;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ads.campaign_books, ads.budget_pauses, ads.experiment_looks TO ads_admin;
 GRANT SELECT ON ads.campaign_books, ads.budget_pauses, ads.experiment_looks TO ads_report;
-GRANT EXECUTE ON FUNCTION ads.now(), ads.spent(ads.campaigns, date), ads.day_start(date, text), ads.scheduler_tasks(),
+GRANT EXECUTE ON FUNCTION ads.now(), ads.moment_text(timestamptz), ads.spent(ads.campaigns, date), ads.day_start(date, text), ads.scheduler_tasks(),
     ads.stale_books(), ads.turn_open(text, timestamptz), ads.due_turn(text), ads.scheduler_status(),
     ads.experiment_arms(bigint), ads.recent_spend(bigint), ads.forecast(bigint),
     ads.report(text, timestamptz, timestamptz, bigint, text) TO ads_report;
