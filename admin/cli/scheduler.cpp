@@ -396,7 +396,7 @@ CLI::Validator is_tick() {
             const auto time = parse_timeout(text);
             return time && time->count() >= 10
                        ? std::string()
-                       : fmt::format("must be a time from 10ms to 1h like 30s, not \"{}\"",
+                       : fmt::format("must be a time from 10ms to 60m like 30s, not \"{}\"",
                                      printable(text));
         },
         "TIME");
