@@ -7,6 +7,7 @@ CREATE FUNCTION ads.now() RETURNS timestamptz STABLE PARALLEL SAFE LANGUAGE sql 
 $$;
 
 -- ---- tables -------------------------------------------------------------------------
+-- Without foreign keys, as events are: the catalog can be emptied as a whole.
 
 -- A turn that failed has an error, is not finished, and is tried again at retry_at.
 ALTER TABLE ads.scheduler_runs
@@ -15,7 +16,7 @@ ALTER TABLE ads.scheduler_runs
 
 -- The day that a campaign's books are at. Its figures are in daily_spend.
 CREATE TABLE ads.campaign_books (
-    campaign_id        ads.id PRIMARY KEY REFERENCES ads.campaigns ON UPDATE CASCADE ON DELETE CASCADE,
+    campaign_id        ads.id PRIMARY KEY,
     day                date NOT NULL,           -- in the campaign's time zone
     opened_at          timestamptz NOT NULL,
     target_micro       bigint,                  -- what this day may spend; null: no budget
@@ -24,13 +25,13 @@ CREATE TABLE ads.campaign_books (
 
 -- Who was paused because its budget was spent, and by nobody else.
 CREATE TABLE ads.budget_pauses (
-    campaign_id ads.id PRIMARY KEY REFERENCES ads.campaigns ON UPDATE CASCADE ON DELETE CASCADE,
+    campaign_id ads.id PRIMARY KEY,
     paused_at   timestamptz NOT NULL
 );
 
 -- The least p-value that a variant had against the first one, at any look.
 CREATE TABLE ads.experiment_looks (
-    experiment_id ads.id NOT NULL REFERENCES ads.experiments ON UPDATE CASCADE ON DELETE CASCADE,
+    experiment_id ads.id NOT NULL,
     creative_id   ads.id NOT NULL,
     p             double precision NOT NULL CHECK (p BETWEEN 0 AND 1),
     looked_at     timestamptz NOT NULL,
@@ -41,11 +42,16 @@ CREATE TABLE ads.experiment_looks (
 CREATE FUNCTION ads.forget_pause() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ads, pg_temp AS $$
 BEGIN
-    DELETE FROM ads.budget_pauses WHERE campaign_id = NEW.id;
+    DELETE FROM ads.budget_pauses WHERE campaign_id = OLD.id;
+    IF TG_OP = 'DELETE' THEN
+        DELETE FROM ads.campaign_books WHERE campaign_id = OLD.id;
+    END IF;
     RETURN NULL;
 END $$;
 CREATE TRIGGER forget_pause AFTER UPDATE OF status ON ads.campaigns
     FOR EACH ROW WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION ads.forget_pause();
+CREATE TRIGGER forget_books AFTER DELETE ON ads.campaigns
+    FOR EACH ROW EXECUTE FUNCTION ads.forget_pause();
 
 -- ---- days and money -----------------------------------------------------------------
 
