@@ -28,5 +28,9 @@ void add_doctor(CLI::App& app, Command& chosen);
 void add_creative(CLI::App& app, Command& chosen);
 void add_url(CLI::App& app, Command& chosen);
 void add_manage(CLI::App& app, Command& chosen);
+void add_scheduler(CLI::App& app, Command& chosen);
+void add_experiment(CLI::App& app, Command& chosen);
+void add_forecast(CLI::App& app, Command& chosen);
+void add_report(CLI::App& app, Command& chosen);
 
 }  // namespace ads::cli

@@ -63,6 +63,10 @@ void describe(CLI::App& app, Command& chosen) {
     add_creative(app, chosen);
     add_url(app, chosen);
     add_manage(app, chosen);
+    add_scheduler(app, chosen);
+    add_experiment(app, chosen);
+    add_forecast(app, chosen);
+    add_report(app, chosen);
     add_completion(app, chosen);
     call_commands(app);
 }

@@ -1,0 +1,308 @@
+// nginx-ads experiment: which variant is better, and starting and stopping the
+// question.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "commands.hpp"
+#include "database.hpp"
+#include "experiments.hpp"
+#include "json.hpp"
+#include "options.hpp"
+#include "table.hpp"
+
+namespace ads::cli {
+
+namespace {
+
+struct Options {
+    std::string database;
+    std::string status;
+    Id id = 0;
+    Id winner = 0;
+    bool json = false;
+};
+
+Experiment read_one(Database& database, Id id) {
+    auto list = read_experiments(database, {}, id);
+    if (list.empty()) {
+        throw Failure(Exit::bad_input, fmt::format("there is no experiment {}.", id));
+    }
+    return std::move(list.front());
+}
+
+double rate(const stats::Arm& arm) {
+    return arm.trials == 0 ? 0
+                           : static_cast<double>(arm.successes) / static_cast<double>(arm.trials);
+}
+
+json_t* experiment_json(const Experiment& experiment) {
+    json_t* item = json_object();
+    const auto set = [&](const char* name, json_t* value) {
+        json_object_set_new(item, name, value);
+    };
+    set("id", number_json(experiment.id));
+    set("name", text_json(experiment.name));
+    set("ad_group", number_json(experiment.ad_group));
+    set("status", text_json(experiment.status));
+    set("metric", text_json(experiment.metric));
+    set("alpha", json_real(experiment.plan.alpha));
+    set("min_sample", number_json(experiment.plan.min_sample));
+    set("mde", json_real(experiment.plan.mde));
+    set("winner", experiment.winner ? number_json(*experiment.winner) : json_null());
+    set("trials", number_json(experiment.trials()));
+    return item;
+}
+
+// ---- for people ----
+
+std::string titled(const Experiment& experiment) {
+    return experiment.name.empty()
+               ? fmt::format("Experiment {}", experiment.id)
+               : fmt::format("Experiment {} \"{}\"", experiment.id, printable(experiment.name));
+}
+
+void show_list(const std::vector<Experiment>& list) {
+    out().put(fmt::format("{:>10}  {:<24}{:>10}  {:<11}{:<12}{:>12}  {}\n", "experiment", "name",
+                          "ad group", "status", "metric", "trials", "winner"));
+    for (const auto& e : list) {
+        out().put(fmt::format("{:>10}  {}{:>10}  {:<11}{:<12}{:>12}  {}\n", e.id,
+                              padded(printable(e.name), 24), e.ad_group, e.status, e.metric,
+                              grouped(e.trials()), e.winner ? std::to_string(*e.winner) : "-"));
+    }
+}
+
+void show_head(const Experiment& e) {
+    out().put(fmt::format("{}  {}, ad group {}\n", painted(STDOUT_FILENO, Colour::bold, titled(e)),
+                          e.status, e.ad_group));
+    out().put(
+        fmt::format("  metric {}, alpha {:g}, at least {} trials for each variant, smallest "
+                    "effect {:g}\n",
+                    e.metric, e.plan.alpha, grouped(e.plan.min_sample), e.plan.mde));
+}
+
+void show_variants(const Experiment& e, const stats::Judgement& judgement) {
+    out().put(fmt::format("\n{:>12}{:>8}{:>12}{:>12}{:>10}{:>22}{:>10}\n", "creative", "share",
+                          "trials", "successes", "rate", "against the first", "p"));
+    for (size_t i = 0; i < e.variants.size(); i++) {
+        const Variant& v = e.variants[i];
+        const bool tested = i > 0 && i <= judgement.against_first.size();
+        const stats::Sequential test =
+            tested ? judgement.against_first[i - 1] : stats::Sequential();
+        out().put(fmt::format("{:>12}{:>8}{:>12}{:>12}{:>10}{:>22}{:>10}\n", v.creative,
+                              fmt::format("{:.1f}%", 100 * v.share), grouped(v.arm.trials),
+                              grouped(v.arm.successes), fmt::format("{:.3f}%", 100 * rate(v.arm)),
+                              tested ? fmt::format("{:+.3f} ± {:.3f}", 100 * test.effect,
+                                                   50 * (test.interval.high - test.interval.low))
+                                     : "-",
+                              tested ? fmt::format("{:.2g}", test.p) : "-"));
+    }
+}
+
+// Each rate as a dot in its 95 % interval, on one scale.
+void show_plot(const Experiment& e) {
+    double low = 1;
+    double high = 0;
+    for (const auto& v : e.variants) {
+        if (v.arm.trials > 0) {
+            const auto interval = stats::wilson(v.arm);
+            low = std::min(low, interval.low);
+            high = std::max(high, interval.high);
+        }
+    }
+    if (high <= low) {
+        return;
+    }
+    const size_t width = std::clamp<size_t>(terminal_width() - 18, 24, 64);
+    const auto column = [&](double value) {
+        return static_cast<size_t>(
+            std::lround((value - low) / (high - low) * static_cast<double>(width - 1)));
+    };
+    out().put("\n");
+    for (const auto& v : e.variants) {
+        std::string line(width, ' ');
+        if (v.arm.trials > 0) {
+            const auto interval = stats::wilson(v.arm);
+            const size_t from = column(interval.low);
+            const size_t to = column(interval.high);
+            std::fill(line.begin() + static_cast<ptrdiff_t>(from),
+                      line.begin() + static_cast<ptrdiff_t>(to) + 1, '-');
+            line[from] = '|';
+            line[to] = '|';
+            line[column(rate(v.arm))] = 'o';
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        out().put(fmt::format("{:>12}  {}\n", v.creative, line));
+    }
+    const std::string left = fmt::format("{:.3f}%", 100 * low);
+    const std::string right = fmt::format("{:.3f}%", 100 * high);
+    out().put(fmt::format("{:>12}  {}{:>{}}\n", "", left, right, width - left.size()));
+}
+
+void show_analysis(const Experiment& e, const stats::Judgement& judgement) {
+    show_head(e);
+    show_variants(e, judgement);
+    show_plot(e);
+    const auto arms = e.arms();
+    const auto chi = stats::chi_square(arms);
+    out().put(fmt::format(
+        "\n{}: {}\n", painted(STDOUT_FILENO, Colour::bold, std::string(name_of(judgement.verdict))),
+        sentence(e, judgement)));
+    out().put(
+        fmt::format("For a fixed number of trials: chi-square {:.3f}, p = {:.3g}; the split: "
+                    "p = {:.3g}.\n",
+                    chi.statistic, chi.p, judgement.ratio.p));
+}
+
+// ---- the commands ----
+
+Exit list(const Options& options) {
+    Database database(options.database, "nginx-ads experiment");
+    const auto experiments = read_experiments(database, options.status);
+    if (!options.json) {
+        show_list(experiments);
+        return Exit::ok;
+    }
+    const Json root(json_object());
+    json_t* items = json_array();
+    for (const auto& experiment : experiments) {
+        json_array_append_new(items, experiment_json(experiment));
+    }
+    json_object_set_new(root.get(), "experiments", items);
+    print_json(root);
+    return Exit::ok;
+}
+
+Exit show(const Options& options) {
+    Database database(options.database, "nginx-ads experiment");
+    const Experiment experiment = read_one(database, options.id);
+    const Rows log = database.run(
+        "SELECT to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), actor, "
+        "coalesce(after ->> 'why', '') FROM ads.audit_log WHERE table_name = 'experiments' "
+        "AND row_id = $1 AND action = 'verdict' ORDER BY id",
+        {std::to_string(options.id)});
+    if (!options.json) {
+        show_head(experiment);
+        for (const auto& v : experiment.variants) {
+            out().put(fmt::format("  creative {}{} {:.1f}%{}\n", v.creative,
+                                  v.name.empty() ? "" : fmt::format(" \"{}\"", printable(v.name)),
+                                  100 * v.share, experiment.winner == v.creative ? ", won" : ""));
+        }
+        for (size_t i = 0; i < log.size(); i++) {
+            out().put(fmt::format("  ended at {} by {}: {}\n", log.at(i, 0),
+                                  printable(log.at(i, 1)), printable(log.at(i, 2))));
+        }
+        return Exit::ok;
+    }
+    const Json root(experiment_json(experiment));
+    json_t* variants = json_array();
+    for (const auto& v : experiment.variants) {
+        json_t* item = json_object();
+        json_object_set_new(item, "creative", number_json(v.creative));
+        json_object_set_new(item, "name", text_json(v.name));
+        json_object_set_new(item, "share", json_real(v.share));
+        json_array_append_new(variants, item);
+    }
+    json_object_set_new(root.get(), "variants", variants);
+    json_t* ends = json_array();
+    for (size_t i = 0; i < log.size(); i++) {
+        json_t* item = json_object();
+        json_object_set_new(item, "at", text_json(log.at(i, 0)));
+        json_object_set_new(item, "by", text_json(log.at(i, 1)));
+        json_object_set_new(item, "why", text_json(log.at(i, 2)));
+        json_array_append_new(ends, item);
+    }
+    json_object_set_new(root.get(), "ended", ends);
+    print_json(root);
+    return Exit::ok;
+}
+
+Exit analyze(const Options& options) {
+    Database database(options.database, "nginx-ads experiment");
+    const Experiment experiment = read_one(database, options.id);
+    const auto judgement = judged(experiment);
+    if (!options.json) {
+        show_analysis(experiment, judgement);
+        return Exit::ok;
+    }
+    const Json root(experiment_json(experiment));
+    json_object_set_new(root.get(), "analysis", judgement_json(experiment, judgement));
+    print_json(root);
+    return Exit::ok;
+}
+
+Exit start(const Options& options) {
+    Database database(options.database, "nginx-ads experiment");
+    database.run("SELECT ads.start_experiment($1)", {std::to_string(options.id)});
+    out().put(fmt::format("Experiment {} runs.\n", options.id));
+    return Exit::ok;
+}
+
+Exit stop(const Options& options) {
+    Database database(options.database, "nginx-ads experiment");
+    const std::string winner = std::to_string(options.winner);
+    database.run(
+        "SELECT ads.end_experiment($1, $2, jsonb_build_object('verdict', 'stopped', 'winner', "
+        "$2::bigint, 'why', 'stopped by hand'))",
+        {std::to_string(options.id),
+         options.winner == 0 ? Param() : Param(std::string_view(winner))});
+    out().put(options.winner == 0
+                  ? fmt::format("Experiment {} is over, without a winner.\n", options.id)
+                  : fmt::format("Experiment {} is over, creative {} gets its traffic.\n",
+                                options.id, options.winner));
+    return Exit::ok;
+}
+
+// What the functions refuse is the user's to put right.
+Exit guarded(Exit (*command)(const Options&), const Options& options) {
+    try {
+        return command(options);
+    } catch (const SqlError& e) {
+        if (e.is("P0002") || e.is("22023")) {
+            throw Failure(Exit::bad_input, e.what());
+        }
+        throw explained(e);
+    }
+}
+
+}  // namespace
+
+void add_experiment(CLI::App& app, Command& chosen) {
+    auto options = std::make_shared<Options>();
+    auto* sub = app.add_subcommand("experiment", "Say which variant of an experiment is better");
+    sub->require_subcommand(1);
+    const auto add = [&](const char* name, const char* what, Exit (*command)(const Options&),
+                         bool one, bool json) {
+        auto* made = sub->add_subcommand(name, what);
+        if (one) {
+            made->add_option("ID", options->id, "The experiment")
+                ->required()
+                ->check(whole_number(1, 0xffff'ffff))
+                ->option_text(" ");
+        }
+        made->add_option("--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
+        if (json) {
+            made->add_flag("--json", options->json, "Print an object");
+        }
+        made->footer(fmt::format("Example:\n  nginx-ads experiment {}{}", name, one ? " 3" : ""));
+        made->callback([options, command, &chosen] {
+            chosen = [options, command] { return guarded(command, *options); };
+        });
+        return made;
+    };
+    add("list", "List experiments", list, false, true)
+        ->add_option("--status", options->status, "Only those that are draft, running, completed")
+        ->check(CLI::IsMember({"draft", "running", "completed"}))
+        ->option_text("STATUS");
+    add("show", "Show an experiment, and how it ended", show, true, true);
+    add("analyze", "Compare the variants: look as often as you like", analyze, true, true);
+    add("start", "Start a draft", start, true, false);
+    add("stop", "End an experiment that runs", stop, true, false)
+        ->add_option("--winner", options->winner, "The creative that gets the traffic")
+        ->check(whole_number(1, 0xffff'ffff))
+        ->option_text("CREATIVE");
+}
+
+}  // namespace ads::cli

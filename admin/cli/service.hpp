@@ -1,0 +1,37 @@
+// What a daemon and its service manager say to each other.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ads::cli {
+
+// systemd's protocol: datagrams to $NOTIFY_SOCKET. Without one nothing is said.
+class ServiceManager {
+public:
+    ServiceManager();
+
+    void say(std::string_view state) const noexcept;  // "READY=1"
+    // How often it wants to hear that all is well.
+    std::optional<std::chrono::milliseconds> watchdog() const noexcept { return watchdog_; }
+
+private:
+    std::string socket_;
+    std::optional<std::chrono::milliseconds> watchdog_;
+};
+
+// SIGTERM and SIGINT, kept back until somebody asks for them: what is being done is
+// always finished.
+class StopSignal {
+public:
+    StopSignal();
+    // Whether one came, within that time.
+    bool within(std::chrono::milliseconds time);
+
+private:
+    bool came_ = false;
+};
+
+}  // namespace ads::cli
