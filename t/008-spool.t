@@ -122,13 +122,13 @@ subtest 'the same fact has the same id' => sub {
     my ($first) = grep { $_->{type} eq 'impression' } events(folder($ngx));
     finish($ngx);
     # All that is known of the token is lost; PostgreSQL still sees one event.
-    remove_tree($ngx->path('logs/state'));
+    remove_tree($ngx->path('logs/state'), folder($ngx));
     $ngx->start;
     $ngx->get('/clock?set=' . (noon() + 60_000));
     is track($ngx, $ad, 'impression')->{status}, 200, 'a replay';
     my @all = grep { $_->{type} eq 'impression' } events(folder($ngx));
-    is scalar @all, 2, 'is written again, as nobody knew it';
-    is $all[1]{id}, $first->{id}, 'with the id that it had';
+    is scalar @all, 1, 'is written again, as nobody knew it';
+    is $all[0]{id}, $first->{id}, 'with the id that it had';
     like $first->{id}, qr/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/, 'which has the shape of a UUIDv7';
     finish($ngx);
 };

@@ -86,7 +86,7 @@ subtest 'a row' => sub {
         map { my $type = $_; my $i = 0;
             map { my $invalid = $_; my $device = (qw(desktop mobile tablet tv bot))[ $i++ ];
                 ([ $type, $invalid, $device, 1 ], $type eq 'serve' && !$invalid ? [ $type, undef, 'bot', 1 ] : ()) }
-            undef, qw(ignored late over_budget) } qw(serve impression viewable click conversion)
+            undef, qw(ignored late over_budget bot) } qw(serve impression viewable click conversion)
         ], 'by their names';
     clear();
     # The numbers are the edge's.
