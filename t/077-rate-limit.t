@@ -194,7 +194,7 @@ subtest 'events' => sub {
     is $group->{impressions}, 3, 'three impressions do';
     is $group->{clicks}, 1, 'and one click';
     my @invalid = grep { $_->{invalid} } events($spool);
-    is_deeply [ map { "$_->{type} $_->{invalid} $_->{price}" } @invalid ], [ ('click 4 0') x 2 ], 'rate_limit is the reason, and nothing is billed' or diag explain \@invalid;
+    is_deeply [ map { "$_->{type} $_->{invalid} $_->{price}" } @invalid ], [ ('click 11 0') x 2 ], 'rate_limit is the reason, and nothing is billed' or diag explain \@invalid;
 };
 
 subtest 'a page of another origin may read it' => sub {
