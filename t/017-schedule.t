@@ -52,7 +52,7 @@ sub jump {
     my ($text) = @_;
     my ($year, $month, $date, $hour, $minute, $second) = $text =~ /^(\d+)-(\d+)-(\d+)T(\d+):(\d+)(?::(\d+))?Z$/ or die $text;
     my $time = timegm($second // 0, $minute, $hour, $date, $month - 1, $year);
-    $ngx->get("/clock?set=${time}000");
+    $ngx->get("/clock?hold=${time}000");
     return $time;
 }
 

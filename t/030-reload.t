@@ -6,8 +6,8 @@ use lib 't/lib';
 use Test::More;
 use AdsTest::Load;
 
-my $reloads = long() ? 100 : 10;
-my $warm_up = long() ? 20  : 4;
+my $reloads = long() ? 100 : 16;
+my $warm_up = long() ? 20  : 6;
 
 # A document of some size, so that a compilation that is not given back shows.
 my $ngx      = ads_nginx(workers => 2, catalog => catalog(groups => [ 1 .. 300 ]))->start;

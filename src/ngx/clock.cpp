@@ -2,6 +2,7 @@
 // exists only in builds for tests.
 //
 //   ?set=MILLISECONDS     the clock shows this now, and runs on
+//   ?hold=MILLISECONDS    it shows this, and stands still until it is set
 //   ?advance=SECONDS      it jumps, forward or back
 //   ?reset                it shows the real time again
 #if ADS_TEST_CLOCK
@@ -21,15 +22,19 @@ ngx_int_t clock_handler(ngx_http_request_t* r) {
     if (const auto error = query_of(r, query)) {
         return send_error(r, NGX_HTTP_BAD_REQUEST, error);
     }
-    auto& offset = worker->zone().head().clock_offset;
+    auto& [offset, held] = worker->zone().head().clock;
     for (const auto& [name, value] : query.params) {
         Millis number = 0;
         std::from_chars(value.data(), value.data() + value.size(), number);
         if (name == "reset") {
+            held.store(0);
             offset.store(0);
+        } else if (name == "hold") {
+            held.store(number);
         } else if (name == "advance") {
             offset.fetch_add(number * 1000);
         } else if (name == "set") {
+            held.store(0);
             offset.fetch_add(number - worker->now());
         }
     }

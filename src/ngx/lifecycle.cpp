@@ -86,7 +86,7 @@ void publish_first(ngx_cycle_t* cycle, MainConf& conf) noexcept {
 Millis clock_of(const MainConf& conf) noexcept {
     Millis now = static_cast<Millis>(ngx_time()) * 1000;
 #if ADS_TEST_CLOCK
-    now += conf.setup->target.zone.head().clock_offset.load(std::memory_order_relaxed);
+    now = conf.setup->target.zone.head().clock.read(now);
 #else
     (void)conf;
 #endif

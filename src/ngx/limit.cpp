@@ -37,7 +37,7 @@ uint64_t now() noexcept {
 #if ADS_TEST_CLOCK
     if (worker != nullptr) {
         now += static_cast<uint64_t>(
-            worker->zone().head().clock_offset.load(std::memory_order_relaxed));
+            worker->zone().head().clock.offset.load(std::memory_order_relaxed));
     }
 #endif
     return now;

@@ -154,7 +154,7 @@ Millis Worker::now() const noexcept {
     const ngx_time_t* time = ngx_timeofday();
     Millis now = static_cast<Millis>(time->sec) * 1000 + static_cast<Millis>(time->msec);
 #if ADS_TEST_CLOCK
-    now += setup_.target.zone.head().clock_offset.load(std::memory_order_relaxed);
+    now = setup_.target.zone.head().clock.read(now);
 #endif
     return now;
 }

@@ -36,6 +36,17 @@ struct SharedText {
     size_t get(std::span<char> to) const noexcept;
 };
 
+// The clock of builds for tests: it runs so far from the real one, or stands still.
+struct TestClock {
+    std::atomic<int64_t> offset;
+    std::atomic<int64_t> held;  // 0: it runs
+
+    Millis read(Millis real) const noexcept {
+        const int64_t at = held.load(std::memory_order_relaxed);
+        return at != 0 ? at : real + offset.load(std::memory_order_relaxed);
+    }
+};
+
 struct ZoneHead {
     uint64_t magic;
     std::atomic<uint64_t> generation;  // 0: nothing published; the half is generation & 1
@@ -46,7 +57,7 @@ struct ZoneHead {
     std::atomic<Who> publisher;
     Lease lease;                        // of the one live editor
     std::atomic<uint64_t> waits_for;    // whom publication waits for
-    std::atomic<int64_t> clock_offset;  // of the test clock, ms
+    TestClock clock;
     uint64_t half_size;
     uint64_t half_offset[2];
     uint64_t state_offset;
