@@ -3,58 +3,15 @@
 
 use strict;
 use warnings;
+use lib 't/lib';
 
 use Compress::Zlib ();
-use Cwd qw(abs_path getcwd);
-use File::Temp qw(tempdir);
-use IPC::Open3 qw(open3);
 use JSON::PP ();
 use Test::More;
 
-my $command = $ENV{ADS_COMMAND} || 'build/nginx-ads';
--x $command or die "$command is not built: run make cli\n";
-$command = abs_path($command);
+use AdsTest::Command;
 
-delete $ENV{NO_COLOR};
-$ENV{LC_ALL} = 'C';
-
-my $home = getcwd();
-my $dir  = tempdir(CLEANUP => 1);
-chdir $dir or die $!;
-END { chdir $home if defined $home }    # the folder goes only when nobody stands in it
-
-my ($out, $err, $exit);
-
-# Runs the command; its output is in files, so that neither side waits for the other.
-sub run_with {
-    my ($input, @arguments) = @_;
-    write_file('.in', $input);
-    open my $in, '<', '.in' or die $!;
-    open my $to, '>', '.out' or die $!;
-    open my $to_err, '>', '.err' or die $!;
-    my $pid = open3('<&' . fileno $in, '>&' . fileno $to, '>&' . fileno $to_err, $command,
-        @arguments);
-    waitpid $pid, 0;
-    $exit = $? & 127 ? 'signal ' . ($? & 127) : $? >> 8;
-    ($out, $err) = map { read_file($_) } '.out', '.err';
-}
-
-sub run { run_with('', @_) }
-
-sub read_file {
-    my $name = shift;
-    open my $file, '<:raw', $name or die "$name: $!";
-    local $/;
-    my $text = <$file>;
-    return defined $text ? $text : '';
-}
-
-sub write_file {
-    my ($name, $text) = @_;
-    open my $file, '>:raw', $name or die "$name: $!";
-    print $file $text or die $!;
-    close $file or die $!;
-}
+my $dir = in_folder();
 
 sub json { JSON::PP->new->utf8->decode(shift) }
 

@@ -6,57 +6,18 @@ use warnings;
 use lib 't/lib';
 
 use Compress::Zlib ();
-use Cwd qw(abs_path getcwd);
-use File::Temp qw(tempdir);
 use IO::Socket::INET ();
 use IPC::Open3 qw(open3);
 use JSON::PP ();
 use Test::More;
 
+use AdsTest::Command;
 use AdsTest::Postgres;
 use AdsTest::Process qw(free_port listening);
 
-my $command = $ENV{ADS_COMMAND} || 'build/nginx-ads';
--x $command or die "$command is not built: run make cli\n";
-$command = abs_path($command);
-
-delete @ENV{ qw(NO_COLOR ADS_DATABASE PGHOST PGPORT PGUSER PGDATABASE PGSERVICE PGOPTIONS COLUMNS) };
-$ENV{LC_ALL} = 'C';
-
-my $pg   = AdsTest::Postgres->new;
-my $home = getcwd();
-my $dir  = tempdir(CLEANUP => 1);
+my $pg  = AdsTest::Postgres->new;
+my $dir = in_folder();
 chmod 0755, $dir;
-chdir $dir or die $!;
-END { chdir $home if defined $home }
-
-my ($out, $err, $exit);
-
-sub run {
-    my @arguments = @_;
-    open my $in, '<', '/dev/null' or die $!;
-    open my $to, '>', '.out' or die $!;
-    open my $to_err, '>', '.err' or die $!;
-    my $pid = open3('<&' . fileno $in, '>&' . fileno $to, '>&' . fileno $to_err, $command, @arguments);
-    waitpid $pid, 0;
-    $exit = $? & 127 ? 'signal ' . ($? & 127) : $? >> 8;
-    ($out, $err) = map { read_file($_) } '.out', '.err';
-    return $exit;
-}
-
-sub read_file {
-    my $name = shift;
-    open my $file, '<:raw', $name or die "$name: $!";
-    local $/;
-    return <$file> // '';
-}
-
-sub write_file {
-    my ($name, $text) = @_;
-    open my $file, '>:raw', $name or die "$name: $!";
-    print $file $text or die $!;
-    close $file or die $!;
-}
 
 # Runs doctor and returns its findings: check => [level, message, remedy] of the worst.
 my %order = (ok => 0, warning => 1, problem => 2);

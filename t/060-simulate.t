@@ -3,52 +3,16 @@
 
 use strict;
 use warnings;
+use lib 't/lib';
 
-use Cwd qw(abs_path getcwd);
-use File::Temp qw(tempdir);
-use IPC::Open3 qw(open3);
 use JSON::PP ();
 use Test::More;
 
-my $command = $ENV{ADS_COMMAND} || 'build/nginx-ads';
--x $command or die "$command is not built: run make cli\n";
-$command = abs_path($command);
+use AdsTest::Command;
 
-delete @ENV{qw(NO_COLOR COLUMNS)};
-$ENV{LC_ALL} = 'C';
-
-my $home = getcwd();
-my $dir  = tempdir(CLEANUP => 1);
-chdir $dir or die $!;
-END { chdir $home if defined $home }    # the folder goes only when nobody stands in it
+my $dir = in_folder();
 
 my @seeds = 1 .. ($ENV{ADS_TEST_LONG} ? 8 : 2);
-my ($out, $err, $exit);
-
-sub run {
-    my @arguments = @_;
-    open my $in,     '<', '/dev/null' or die $!;
-    open my $to,     '>', '.out'      or die $!;
-    open my $to_err, '>', '.err'      or die $!;
-    my $pid = open3('<&' . fileno $in, '>&' . fileno $to, '>&' . fileno $to_err, $command, @arguments);
-    waitpid $pid, 0;
-    $exit = $? & 127 ? 'signal ' . ($? & 127) : $? >> 8;
-    ($out, $err) = map { read_file($_) } '.out', '.err';
-}
-
-sub read_file {
-    open my $file, '<:raw', $_[0] or die "$_[0]: $!";
-    local $/;
-    my $text = <$file>;
-    return defined $text ? $text : '';
-}
-
-sub write_file {
-    my ($name, $text) = @_;
-    open my $file, '>:raw', $name or die "$name: $!";
-    print {$file} ref $text ? JSON::PP->new->canonical->utf8->encode($text) : $text;
-    close $file or die $!;
-}
 
 sub group {
     my ($id, $pacing, %more) = @_;

@@ -5,59 +5,16 @@ use strict;
 use warnings;
 use lib 't/lib';
 
-use Cwd qw(abs_path getcwd);
-use File::Temp qw(tempdir);
-use IPC::Open3 qw(open3);
 use JSON::PP ();
 use Test::More;
 
+use AdsTest::Command;
 use AdsTest::Postgres;
 
-my $command = $ENV{ADS_COMMAND} || 'build/nginx-ads';
--x $command or die "$command is not built: run make cli\n";
-$command = abs_path($command);
-
-delete @ENV{ qw(NO_COLOR ADS_DATABASE ADS_DATABASE_URL PGHOST PGPORT PGUSER PGDATABASE PGSERVICE PGOPTIONS COLUMNS XDG_CONFIG_HOME) };
-$ENV{LC_ALL} = 'C';
 $ENV{USER}   = 'alice';
 
-my $pg   = AdsTest::Postgres->new;
-my $home = getcwd();
-my $dir  = tempdir(CLEANUP => 1);
-chdir $dir or die $!;
-$ENV{HOME} = $dir;
-END { chdir $home if defined $home }
-
-my ($out, $err, $exit);
-
-sub run_with {
-    my ($input, @arguments) = @_;
-    write_file('.in', $input);
-    open my $in, '<', '.in' or die $!;
-    open my $to, '>', '.out' or die $!;
-    open my $to_err, '>', '.err' or die $!;
-    my $pid = open3('<&' . fileno $in, '>&' . fileno $to, '>&' . fileno $to_err, $command, @arguments);
-    waitpid $pid, 0;
-    $exit = $? & 127 ? 'signal ' . ($? & 127) : $? >> 8;
-    ($out, $err) = map { read_file($_) } '.out', '.err';
-    return $exit;
-}
-
-sub run { return run_with('', @_) }
-
-sub read_file {
-    my $name = shift;
-    open my $file, '<:raw', $name or die "$name: $!";
-    local $/;
-    return <$file> // '';
-}
-
-sub write_file {
-    my ($name, $text) = @_;
-    open my $file, '>:raw', $name or die "$name: $!";
-    print $file $text or die $!;
-    close $file or die $!;
-}
+my $pg  = AdsTest::Postgres->new;
+my $dir = in_folder();
 
 my $json = JSON::PP->new->utf8->canonical->allow_nonref;
 

@@ -4,47 +4,14 @@ use strict;
 use warnings;
 use lib 't/lib';
 
-use Cwd qw(abs_path getcwd);
-use File::Temp qw(tempdir);
-use IPC::Open3 qw(open3);
 use JSON::PP ();
 use Test::More;
 
+use AdsTest::Command;
 use AdsTest::Postgres;
 
-my $command = $ENV{ADS_COMMAND} || 'build/nginx-ads';
--x $command or die "$command is not built: run make cli\n";
-$command = abs_path($command);
-
-delete @ENV{ qw(NO_COLOR ADS_DATABASE PGHOST PGPORT PGUSER PGDATABASE PGSERVICE PGOPTIONS COLUMNS) };
-$ENV{LC_ALL} = 'C';
-
-my $pg   = AdsTest::Postgres->new;
-my $home = getcwd();
-my $dir  = tempdir(CLEANUP => 1);
-chdir $dir or die $!;
-END { chdir $home if defined $home }
-
-my ($out, $err, $exit);
-
-sub run {
-    my @arguments = @_;
-    open my $in, '<', '/dev/null' or die $!;
-    open my $to, '>', '.out' or die $!;
-    open my $to_err, '>', '.err' or die $!;
-    my $pid = open3('<&' . fileno $in, '>&' . fileno $to, '>&' . fileno $to_err, $command, @arguments);
-    waitpid $pid, 0;
-    $exit = $? & 127 ? 'signal ' . ($? & 127) : $? >> 8;
-    ($out, $err) = map { read_file($_) } '.out', '.err';
-    return $exit;
-}
-
-sub read_file {
-    my $name = shift;
-    open my $file, '<:raw', $name or die "$name: $!";
-    local $/;
-    return <$file> // '';
-}
+my $pg  = AdsTest::Postgres->new;
+my $dir = in_folder();
 
 sub json { return JSON::PP->new->utf8->decode(shift) }
 
