@@ -1,10 +1,22 @@
 #include "core/bytes.hpp"
 
+#include <array>
+
 namespace ads {
 
 namespace {
 
 constexpr char kHex[] = "0123456789abcdef";
+
+// The two digits of each byte.
+constexpr auto kHexPairs = [] {
+    std::array<char, 512> pairs{};
+    for (size_t i = 0; i < 256; i++) {
+        pairs[2 * i] = kHex[i >> 4];
+        pairs[2 * i + 1] = kHex[i & 15];
+    }
+    return pairs;
+}();
 
 }  // namespace
 
@@ -30,9 +42,8 @@ void Out::hex64(uint64_t value) noexcept {
     if (to == nullptr) {
         return;
     }
-    for (int i = 15; i >= 0; i--) {
-        to[i] = kHex[value & 15];
-        value >>= 4;
+    for (int i = 0; i < 8; i++) {
+        std::memcpy(to + 2 * i, &kHexPairs[2 * (value >> (56 - 8 * i) & 255)], 2);
     }
 }
 

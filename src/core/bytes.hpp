@@ -28,6 +28,29 @@ void store(void* to, T value) noexcept {
     std::memcpy(to, &value, sizeof value);
 }
 
+// For tables within the process: quick for the short texts that requests bring, and
+// free to change, unlike those of core/hash.hpp.
+inline uint64_t text_hash(std::string_view text) noexcept {
+    constexpr uint64_t kOdd = 0x9e37'79b9'7f4a'7c15;
+    uint64_t hash = text.size() * kOdd;
+    const auto add = [&](uint64_t word) {
+        hash = (hash ^ word) * kOdd;
+        hash ^= hash >> 29;
+    };
+    const char* at = text.data();
+    size_t left = text.size();
+    for (; left > 8; at += 8, left -= 8) {
+        add(load<uint64_t>(at));
+    }
+    if (left >= 4) {
+        add(load<uint32_t>(at) | uint64_t{load<uint32_t>(at + left - 4)} << 32);
+    } else if (left > 0) {
+        const auto byte = [&](size_t i) { return uint64_t{static_cast<unsigned char>(at[i])}; };
+        add(byte(0) | byte(left / 2) << 8 | byte(left - 1) << 16);
+    }
+    return hash;
+}
+
 // A cursor over memory that the caller has sized. A write that does not fit
 // sets `overflow` and is dropped: check it once, at the end.
 class Out {
@@ -57,6 +80,7 @@ public:
         const auto result = std::to_chars(at_, end_, value);
         if (result.ec != std::errc()) {
             overflow_ = true;
+            end_ = at_;
             return;
         }
         at_ = result.ptr;
@@ -92,8 +116,9 @@ public:
 
 private:
     bool room(size_t n) noexcept {
-        if (overflow_ || static_cast<size_t>(end_ - at_) < n) {
+        if (static_cast<size_t>(end_ - at_) < n) {
             overflow_ = true;
+            end_ = at_;  // nothing that is shorter gets in behind
             return false;
         }
         return true;

@@ -141,7 +141,7 @@ void ConsentCount::add_gpc(std::string_view header) noexcept {
 }
 
 void ConsentCount::add_query(std::string_view query) noexcept {
-    if (!sources_.tcf) {
+    if (!sources_.tcf || query.find(kTcfParameter) == std::string_view::npos) {
         return;
     }
     while (!query.empty()) {

@@ -25,9 +25,11 @@ constexpr std::string_view kExamples[] = {
     "deadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeef",
 };
 
-// The first `words` of the state, as SHA-256 writes them.
-void put_digest(const uint32_t* state, size_t words, uint8_t* out) noexcept {
-    for (size_t i = 0; i < words; i++) {
+// The first words of the state, as SHA-256 writes them.
+template <size_t kWords>
+void put_digest(const uint32_t* state, uint8_t* out) noexcept {
+#pragma GCC unroll 8
+    for (size_t i = 0; i < kWords; i++) {
         store(out + 4 * i, __builtin_bswap32(state[i]));
     }
 }
@@ -44,7 +46,7 @@ void put_inner(const uint8_t* body, uint8_t* block) noexcept {
 // And of the outer one: the inner one's digest with the padding.
 void put_outer(const uint32_t* inner, uint8_t* block) noexcept {
     constexpr uint64_t kBits = 8 * (64 + SHA256_DIGEST_LENGTH);
-    put_digest(inner, 8, block);
+    put_digest<8>(inner, block);
     block[SHA256_DIGEST_LENGTH] = 0x80;
     std::memset(block + SHA256_DIGEST_LENGTH + 1, 0, 56 - SHA256_DIGEST_LENGTH - 1);
     store(block + 56, __builtin_bswap64(kBits));
@@ -156,7 +158,7 @@ void Key::mac(std::span<const uint8_t, kBodyBytes> body, uint8_t* out) const noe
     put_outer(ctx.h, block);
     std::memcpy(ctx.h, outer_.h, sizeof ctx.h);
     SHA256_Transform(&ctx, block);
-    put_digest(ctx.h, kMacBytes / 4, out);
+    put_digest<kMacBytes / 4>(ctx.h, out);
 }
 
 void Key::macs(std::span<uint8_t* const, kShaLanes> bodies) const noexcept {
@@ -172,7 +174,7 @@ void Key::macs(std::span<uint8_t* const, kShaLanes> bodies) const noexcept {
     }
     sha256_blocks(lanes);
     for (size_t i = 0; i < kShaLanes; i++) {
-        put_digest(lanes[i].state, kMacBytes / 4, bodies[i] + kBodyBytes);
+        put_digest<kMacBytes / 4>(lanes[i].state, bodies[i] + kBodyBytes);
     }
 }
 

@@ -77,7 +77,7 @@ bool bit(Row row, uint32_t at) noexcept {
 const ValueRecord* find_value(const Image& image, const Dimension& dimension,
                               std::string_view text) noexcept {
     const auto values = image.get(dimension.values);
-    const uint64_t hash = fnv1a64(text);
+    const uint64_t hash = text_hash(text);
     auto at = std::lower_bound(values.begin(), values.end(), hash,
                                [](const ValueRecord& v, uint64_t h) { return v.hash < h; });
     for (; at != values.end() && at->hash == hash; at++) {

@@ -1,6 +1,12 @@
 #include "core/query.hpp"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "core/bytes.hpp"
 
@@ -44,6 +50,44 @@ bool is_word(char c) noexcept {
 }
 
 constexpr InputError kBadEncoding{"bad_encoding", "parameters are in UTF-8"};
+constexpr InputError kTooMany{"too_many_parameters", "a request has at most 256 parameters"};
+
+// Where in 64 bytes there is what splits a query or has to be decoded, a bit each.
+struct Marks {
+    static constexpr size_t kBytes = 64;
+    uint64_t ands = 0;
+    uint64_t equals = 0;
+    uint64_t escapes = 0;  // '%' and '+'
+    uint64_t high = 0;     // not ASCII
+
+    // Of the first `size` of them, and perhaps some more.
+    Marks(const char* bytes, size_t size) noexcept {
+        using Part [[gnu::vector_size(16)]] = char;
+        for (size_t i = 0; i < size; i += sizeof(Part)) {
+            Part part;
+            std::memcpy(&part, bytes + i, sizeof part);
+            ands |= bits(part == '&') << i;
+            equals |= bits(part == '=') << i;
+            escapes |= bits((part == '%') | (part == '+')) << i;
+            high |= bits(part < 0) << i;
+        }
+    }
+
+private:
+    // The lanes are 0 or -1.
+    template <class Lanes>
+    static uint64_t bits(Lanes lanes) noexcept {
+#if defined(__SSE2__)
+        return static_cast<uint64_t>(_mm_movemask_epi8(reinterpret_cast<__m128i>(lanes)));
+#else
+        uint64_t bits = 0;
+        for (size_t i = 0; i < sizeof lanes; i++) {
+            bits |= static_cast<uint64_t>(lanes[i] & 1) << i;
+        }
+        return bits;
+#endif
+    }
+};
 
 InputError read_placements(std::string_view list, ServeQuery& serve) noexcept {
     while (!list.empty()) {
@@ -127,10 +171,6 @@ bool decode_component(std::string_view raw, std::span<char> buffer,
 InputError read_query(std::string_view raw, std::span<char> buffer, Query& query) noexcept {
     char* to = buffer.data();
     query.params.clear();
-    const bool plain = buffer.empty();
-    if (plain && !valid_utf8(raw)) {
-        return kBadEncoding;
-    }
     while (!raw.empty()) {
         const size_t end = std::min(raw.find('&'), raw.size());
         const std::string_view pair = raw.substr(0, end);
@@ -139,22 +179,67 @@ InputError read_query(std::string_view raw, std::span<char> buffer, Query& query
             continue;
         }
         if (query.params.full()) {
-            return {"too_many_parameters", "a request has at most 256 parameters"};
+            return kTooMany;
         }
         const size_t equals = std::min(pair.find('='), pair.size());
         Param param{pair.substr(0, equals), pair.substr(std::min(equals + 1, pair.size()))};
-        if (!plain) {
-            if (!decode(param.name, true, to, param.name) ||
-                !decode(param.value, true, to, param.value)) {
-                return {"bad_escape", "a percent sign is followed by two hex digits"};
-            }
-            if (!valid_utf8(param.name) || !valid_utf8(param.value)) {
-                return kBadEncoding;
-            }
+        if (!decode(param.name, true, to, param.name) ||
+            !decode(param.value, true, to, param.value)) {
+            return {"bad_escape", "a percent sign is followed by two hex digits"};
+        }
+        if (!valid_utf8(param.name) || !valid_utf8(param.value)) {
+            return kBadEncoding;
         }
         query.params.push_back(param);
     }
     return {};
+}
+
+bool read_plain_query(std::string_view raw, Query& query, InputError& error) noexcept {
+    query.params.clear();
+    error = {};
+    size_t begin = 0;
+    size_t equals = std::string_view::npos;
+    uint64_t high = 0;
+    const auto add = [&](size_t end) {
+        const std::string_view pair = raw.substr(begin, end - begin);
+        const size_t name = std::min(equals - begin, pair.size());
+        if (!pair.empty() &&
+            !query.params.push_back(
+                {pair.substr(0, name), pair.substr(std::min(name + 1, pair.size()))})) {
+            error = kTooMany;
+        }
+        begin = end + 1;
+        equals = std::string_view::npos;
+    };
+    for (size_t at = 0; at < raw.size(); at += Marks::kBytes) {
+        char rest[Marks::kBytes];
+        const size_t size = std::min(raw.size() - at, sizeof rest);
+        const char* bytes = raw.data() + at;
+        if (size < sizeof rest) {
+            std::memset(rest, 0, sizeof rest);
+            bytes = static_cast<const char*>(std::memcpy(rest, bytes, size));
+        }
+        const Marks marks(bytes, size);
+        if (marks.escapes != 0) {
+            return false;
+        }
+        high |= marks.high;
+        for (uint64_t bits = marks.ands | marks.equals; bits != 0; bits &= bits - 1) {
+            const auto bit = static_cast<size_t>(std::countr_zero(bits));
+            if ((marks.ands >> bit & 1) != 0) {
+                add(at + bit);
+            } else if (equals == std::string_view::npos) {
+                equals = at + bit;
+            }
+        }
+    }
+    add(raw.size());
+    // Of all that is wrong, what comes first in the text does not matter.
+    if (high != 0 && !valid_utf8(raw)) {
+        error = kBadEncoding;
+    }
+    return true;
 }
 
 InputError read_serve(const Query& query, ServeQuery& serve) noexcept {

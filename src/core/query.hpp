@@ -42,9 +42,11 @@ struct Query {
 // Whether there is nothing to decode.
 bool is_plain(std::string_view raw) noexcept;
 
+// Splits `raw`, in which there is nothing to decode; false if there is.
+bool read_plain_query(std::string_view raw, Query& query, InputError& error) noexcept;
+
 // Splits `raw` and decodes it, where there is something to decode, into
-// `buffer`, which has raw.size() bytes, or none if raw is plain. The views
-// point into either.
+// `buffer`, which has raw.size() bytes. The views point into either.
 InputError read_query(std::string_view raw, std::span<char> buffer, Query& query) noexcept;
 
 // Percent-decodes a cookie's value (a plus stays a plus) into `buffer`; false

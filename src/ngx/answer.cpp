@@ -131,8 +131,9 @@ ngx_int_t not_allowed(ngx_http_request_t* r, std::string_view methods) noexcept 
 
 InputError query_of(ngx_http_request_t* r, Query& query) noexcept {
     const std::string_view args = view(r->args);
-    if (is_plain(args)) {
-        return read_query(args, {}, query);
+    InputError error;
+    if (read_plain_query(args, query, error)) {
+        return error;
     }
     auto* memory = static_cast<char*>(ngx_pnalloc(r->pool, args.size()));
     if (memory == nullptr) {

@@ -226,8 +226,7 @@ void sample_refusals(Serve& s, std::span<const uint32_t> placements) noexcept {
 }
 
 void gather(Serve& s) noexcept {
-    const auto& key = worker->ring().signer();
-    s.visitor = visitor_of(s.r, key, true);
+    s.visitor = visitor_of(s.r, true);
     gather_keys(s.r, s.query, s.visitor.personalize, s.keys);
     s.request = {.now = worker->now(),
                  .device = s.visitor.device,

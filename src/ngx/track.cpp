@@ -132,7 +132,7 @@ Event event_of(ngx_http_request_t* r, const Tracked& tracked, Millis now) noexce
     const Image& image = worker->image();
     const Token& token = tracked.token;
     const uint32_t placement = image.find_placement(token.placement);
-    const Visitor visitor = visitor_of(r, worker->ring().signer(), false);
+    const Visitor visitor = visitor_of(r, false);
     Event event{.type = tracked.type,
                 .device = visitor.device,
                 .consent = visitor.consent,

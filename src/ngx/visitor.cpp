@@ -160,14 +160,17 @@ std::string_view value_of(ngx_http_request_t* r, const Value* value) noexcept {
                                                                    : std::string_view();
 }
 
-Visitor visitor_of(ngx_http_request_t* r, const Key& key, bool new_session) noexcept {
+Visitor visitor_of(ngx_http_request_t* r, bool new_session) noexcept {
     const LocConf& conf = *loc_conf(r);
+    const Key& key = worker->ring().signer();
     const std::string_view agent = agent_of(r);
     Visitor visitor;
-    const uint64_t agent_hash = key.agent_hash(agent);
+    const uint64_t agent_hash =
+        worker->agents().find(agent, [&](std::string_view text) { return key.agent_hash(text); });
     visitor.agent = static_cast<uint16_t>(agent_hash);
     visitor.invalid = judge_request(r, conf, agent, agent_hash);
-    const auto named_device = named<Device>(value_of(r, conf.device));
+    const auto named_device =
+        conf.device == nullptr ? std::nullopt : named<Device>(value_of(r, conf.device));
     visitor.device = static_cast<uint8_t>(named_device ? *named_device
                                                        : worker->devices().find(agent_hash, agent));
     visitor.geo = geo_of(r, conf);
@@ -238,8 +241,11 @@ void gather_keys(ngx_http_request_t* r, const ServeQuery& query, bool personaliz
 }
 
 std::string_view page_url(ngx_http_request_t* r, const ServeQuery& query) noexcept {
-    const std::string_view url = query.url.empty() ? header(r->headers_in.referer) : query.url;
-    return valid_utf8(url) ? url : std::string_view();
+    if (!query.url.empty()) {
+        return query.url;  // checked with the query
+    }
+    const std::string_view referer = header(r->headers_in.referer);
+    return valid_utf8(referer) ? referer : std::string_view();
 }
 
 }  // namespace ads::ngx

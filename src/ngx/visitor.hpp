@@ -28,7 +28,7 @@ struct Visitor {
 };
 
 // With `new_session` a visitor who consents and has none gets a session.
-Visitor visitor_of(ngx_http_request_t* r, const Key& key, bool new_session) noexcept;
+Visitor visitor_of(ngx_http_request_t* r, bool new_session) noexcept;
 
 // The cookie for a fresh session; false without memory.
 bool set_session(ngx_http_request_t* r, const Visitor& visitor) noexcept;

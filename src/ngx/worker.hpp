@@ -68,6 +68,7 @@ public:
     Rng& rng() noexcept { return rng_; }
     Frequency& frequency() noexcept { return frequency_; }
     DeviceCache& devices() noexcept { return devices_; }
+    AgentHashes& agents() noexcept { return agents_; }
 
     // True for one request in 64: its targeting reasons are counted.
     bool samples() noexcept { return (++requests_ & 63) == 0; }
@@ -145,6 +146,7 @@ private:
     Rng rng_;
     Frequency frequency_;
     DeviceCache devices_;
+    AgentHashes agents_;  // by the signer
     uint64_t requests_ = 0;
     Spool spool_;
     std::vector<Completion> completions_;  // of the turn's records

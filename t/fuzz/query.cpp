@@ -28,10 +28,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     // As large as promised and no larger: the sanitizer watches its end.
     const std::unique_ptr<char[]> buffer(new char[size]);
     Query query;
+    Query plain;
+    InputError plain_error;
+    const bool is_read = read_plain_query(raw, plain, plain_error);
+    check(is_read == is_plain(raw));
     if (const InputError error = read_query(raw, {buffer.get(), size}, query)) {
         check_error(error);
+        check(!is_read || plain_error);
         return 0;
     }
+    check(!is_read || (!plain_error && plain.params.size() == query.params.size()));
     check(query.params.size() <= kMaxParams);
     for (size_t i = 0; i < query.params.size(); i++) {
         const Param& param = query.params[i];

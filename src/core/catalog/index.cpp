@@ -113,7 +113,7 @@ Slice<uint64_t> IndexBuilder::devices() {
 ValueRecord IndexBuilder::value(const std::string& text, const Bits& any, const Positions& added,
                                 const Positions& removed) {
     ValueRecord record;
-    record.hash = fnv1a64(text);
+    record.hash = text_hash(text);
     record.text = build_.text(text);
     // A row costs a request far less than a list of half as many: so up to four
     // times the memory is spent on it.
