@@ -17,6 +17,7 @@ void add_decide(CLI::App& app, Command& chosen);
 void add_why(CLI::App& app, Command& chosen);
 void add_simulate(CLI::App& app, Command& chosen);
 void add_pacing(CLI::App& app, Command& chosen);
+void add_stop(CLI::App& app, Command& chosen);
 void add_spool(CLI::App& app, Command& chosen);
 void add_key(CLI::App& app, Command& chosen);
 void add_token(CLI::App& app, Command& chosen);

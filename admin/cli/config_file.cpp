@@ -18,7 +18,7 @@ namespace ads::cli {
 namespace {
 
 constexpr const char* kName = "nginx-ads.conf";
-constexpr auto kKeys = std::to_array<std::string_view>({"database"});
+constexpr auto kKeys = std::to_array<std::string_view>({"database", "state"});
 
 std::string_view trimmed(std::string_view text) {
     constexpr std::string_view kBlank = " \t\r";
@@ -58,10 +58,10 @@ std::string value_in(const std::string& file, const std::string& key) {
         const size_t equals = text.find('=');
         const std::string_view name = trimmed(text.substr(0, equals));
         if (equals == text.npos || std::find(kKeys.begin(), kKeys.end(), name) == kKeys.end()) {
-            throw Failure(
-                Exit::bad_input,
-                fmt::format("{}, line {}: must be \"database = CONNINFO\", or a comment with #.",
-                            file, number));
+            throw Failure(Exit::bad_input,
+                          fmt::format("{}, line {}: must be \"database = CONNINFO\", \"state = "
+                                      "DIR\", or a comment with #.",
+                                      file, number));
         }
         if (name == key) {
             value = trimmed(text.substr(equals + 1));

@@ -52,6 +52,7 @@ void describe(CLI::App& app, Command& chosen) {
     add_why(app, chosen);
     add_simulate(app, chosen);
     add_pacing(app, chosen);
+    add_stop(app, chosen);
     add_spool(app, chosen);
     add_key(app, chosen);
     add_token(app, chosen);

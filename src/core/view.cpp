@@ -7,6 +7,7 @@ namespace ads {
 
 void View::bind(Image image) {
     image_ = image;
+    stopped_.clear();
     open_.resize(image.head().open_words);
     scratch_.resize(image.head().max_words);
     spare_.resize(image.head().max_words);
@@ -24,16 +25,36 @@ void View::reset() noexcept {
             std::memcpy(open_.data() + placement.open_at, words.data(), words.size_bytes());
         }
     }
+    for (uint32_t i = 0; i < stopped_.size(); i++) {
+        if (stopped_[i]) {
+            set(i, false);
+        }
+    }
     next_ = 0;
     now_ = image_.head().compiled_at;
 }
 
+void View::stop(std::vector<bool> groups) noexcept {
+    if (groups.empty() && stopped_.empty()) {
+        return;
+    }
+    stopped_ = std::move(groups);
+    const Seconds now = now_;
+    reset();
+    advance(now);
+}
+
 Reason View::why_closed(const GroupRecord& group, Seconds now) const noexcept {
+    const auto index = static_cast<size_t>(&group - image_.groups().data());
+    if (!stopped_.empty() && stopped_[index]) {
+        return Reason::status;
+    }
     const bool flying = now >= group.start && (group.end == 0 || now < group.end);
     return flying ? Reason::schedule : Reason::flight;
 }
 
 void View::set(uint32_t group, bool open) noexcept {
+    open = open && (stopped_.empty() || !stopped_[group]);
     for (const auto seat : image_.get(image_.groups()[group].seats)) {
         const auto& placement = image_.placements()[seat.placement];
         uint64_t& word = open_[placement.open_at + seat.position / 64];

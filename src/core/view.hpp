@@ -12,8 +12,12 @@ namespace ads {
 
 class View {
 public:
-    // Takes the image as it was compiled; advance() brings it to now.
+    // Takes the image as it was compiled, nothing of it stopped; advance() brings it
+    // to now.
     void bind(Image image);
+
+    // Closes groups, a bit each, whatever the hour; no bits at all: none.
+    void stop(std::vector<bool> groups) noexcept;
 
     // Applies the openings and closings up to `now`, also of a clock that goes back.
     void advance(Seconds now) noexcept;
@@ -42,7 +46,7 @@ public:
 
     Patterns& patterns() noexcept { return patterns_; }
 
-    // Why a group that is not open is not: its flight, or the hour.
+    // Why a group that is not open is not: it was stopped, its flight, or the hour.
     Reason why_closed(const GroupRecord& group, Seconds now) const noexcept;
 
 private:
@@ -51,6 +55,7 @@ private:
     void set(uint32_t group, bool open) noexcept;
 
     Image image_;
+    std::vector<bool> stopped_;
     std::vector<uint64_t> open_;
     std::vector<uint64_t> scratch_;
     std::vector<uint64_t> spare_;

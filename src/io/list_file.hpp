@@ -37,6 +37,8 @@ public:
         return true;
     }
 
+    bool gone() const noexcept { return seen_ == FileMark(); }
+
     // True if the file is not the one that was looked at last.
     bool changed() const noexcept { return mark_of(path_.c_str()) != seen_; }
 

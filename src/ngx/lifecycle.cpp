@@ -174,8 +174,8 @@ ngx_int_t init_module(ngx_cycle_t* cycle) {
     setup.target.state = setup.has_file ? setup.file.state() : zone_state(setup.target.zone);
     setup.epoch = setup.target.zone.head().epoch.fetch_add(1) + 1;
     make_folder(cycle, setup.spool_folder);
-    if (conf->from_postgres && setup.has_file) {
-        // Workers save the catalog there.
+    if (setup.has_file) {
+        // Workers look for the stop list there, and save the catalog of PostgreSQL.
         give_to_workers(cycle, std::string(view(conf->state_path)));
     }
     publish_first(cycle, *conf);

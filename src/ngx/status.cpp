@@ -189,6 +189,8 @@ void put_group(Out& out, const Image& image, uint32_t index) noexcept {
 }
 
 constexpr size_t kErrorRoom = 1024;
+constexpr size_t kStopsShown = 100;
+constexpr size_t kStopRoom = 700;  // the longest name of an advertiser, escaped twice
 
 // A text or null.
 void put_text(Out& out, std::string_view text) noexcept {
@@ -304,9 +306,25 @@ void put_shipping(Out& out, bool configured) noexcept {
     out.put('}');
 }
 
+// The lines of the stop list, as far as there is room for them.
+void put_stopped(Out& out) noexcept {
+    out.put(",\"stopped\":[");
+    size_t left = kStopsShown;
+    for (const auto& stop : worker->stopped().stops()) {
+        if (left-- == 0) {
+            break;
+        }
+        out.put(left + 1 < kStopsShown ? ",\"" : "\"");
+        out.json(stop.line());
+        out.put('"');
+    }
+    out.put(']');
+}
+
 void put_json(Out& out, const Image& image, const Filter& filter, const MainConf& conf) noexcept {
     out.put("{\"version\":\"" ADS_VERSION "\",");
     put_catalog(out, image);
+    put_stopped(out);
     out.put(",\"ad_groups\":[");
     bool first = true;
     each_group(image, filter, [&](uint32_t group) {
@@ -456,6 +474,7 @@ void put_prometheus(Out& out, std::string_view label, const std::vector<Row>& ro
               worker->image().groups().size());
     put_gauge(out, "ads_catalog_refused", "1 if the last edit of the catalog was refused.",
               worker->zone().head().error.size.load(std::memory_order_relaxed) > 0);
+    put_gauge(out, "ads_stopped", "Entries of the stop list.", worker->stopped().size());
     put_gauge(out, "ads_spool_bytes", "Bytes in the spool.",
               spool_use(worker->spool_folder()).bytes);
     put_metric_head(out, "ads_shipped_total", "counter", "Events that PostgreSQL was sent.");
@@ -511,7 +530,8 @@ ngx_int_t status_handler(ngx_http_request_t* r) {
     }
     const Image& image = worker->image();
     const bool detail = loc_conf(r)->detail != 0;
-    const size_t room = kHeadRoom + limits_room(*main_conf(r)) + filter.limit * kRowRoom;
+    const size_t room = kHeadRoom + std::min(worker->stopped().size(), kStopsShown) * kStopRoom +
+                        limits_room(*main_conf(r)) + filter.limit * kRowRoom;
     auto* memory = static_cast<char*>(ngx_pnalloc(r->pool, room));
     if (memory == nullptr) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

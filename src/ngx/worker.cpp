@@ -19,8 +19,6 @@ constexpr ngx_msec_t kTick = 200;
 constexpr Millis kEditCheck = 400;
 constexpr Millis kAdoptCheck = 1000;
 constexpr uint32_t kLeaseSeconds = 3;
-constexpr Millis kPaceEvery = 1000;
-constexpr uint32_t kPaceStep = 500;             // groups in one turn of the loop
 constexpr uint32_t kFlushAt = kMaxPending - 2;  // claims of one turn
 
 std::array<uint64_t, 4> seed() noexcept {
@@ -71,6 +69,7 @@ bool Worker::start(ngx_log_t* log) {
     spool_.configure(setup_.spool_folder, conf_.segment, me_, node());
     completions_.reserve(kMaxPending);
     start_source();
+    start_stops();
     dummy_.fd = static_cast<ngx_socket_t>(-1);
     dummy_.log = log_;
     for (auto* event : {&flush_event_, &tick_event_, &pace_event_}) {
@@ -178,6 +177,7 @@ void Worker::follow_zone() noexcept {
         }
         const Image image = zone().pin(pin_, generation_);
         view_.bind(image);
+        apply_stops();
         find_slots();
     }
 }
@@ -422,9 +422,12 @@ void Worker::tick() noexcept {
         pace(leads);
     }
     const Millis mono = static_cast<Millis>(ngx_current_msec);
-    if (conf_.lists != nullptr && mono - last_list_check_ >= kEditCheck) {
+    if (mono - last_list_check_ >= kEditCheck) {
         last_list_check_ = mono;
-        conf_.lists->follow(log_, leads);
+        follow_stops(leads);
+        if (conf_.lists != nullptr) {
+            conf_.lists->follow(log_, leads);
+        }
     }
     if (!leads) {
         if (leaving) {

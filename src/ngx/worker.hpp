@@ -9,8 +9,10 @@
 
 #include "core/event.hpp"
 #include "core/rng.hpp"
+#include "core/stop_list.hpp"
 #include "core/user_agent.hpp"
 #include "core/view.hpp"
+#include "io/list_file.hpp"
 #include "io/publish.hpp"
 #include "io/shipper.hpp"
 #include "io/spool.hpp"
@@ -50,6 +52,9 @@ public:
     bool refresh() noexcept;
     View& view() noexcept { return view_; }
     const Image& image() const noexcept { return view_.image(); }
+
+    // What is stopped, whatever the catalog says.
+    const StopList& stopped() const noexcept { return stopped_; }
 
     State& state() noexcept { return state_; }
 
@@ -123,6 +128,9 @@ private:
     void log_damage(const Adopted& adopted) noexcept;
     void start_source();
     void start_shipper();
+    void start_stops();
+    void follow_stops(bool speak) noexcept;
+    void apply_stops() noexcept;
     void tend_shipper() noexcept;
 
     MainConf& conf_;
@@ -134,6 +142,8 @@ private:
     uint32_t pin_ = kNone;    // in the zone
     uint64_t generation_ = 0;
     View view_;
+    std::unique_ptr<ListFile<StopList>> stops_;  // nullptr: no state folder
+    StopList stopped_;                           // what is read of it
     Slots slots_;  // the image's, or where those are of another state, these:
     std::vector<GroupSlots> own_groups_;
     std::vector<CampaignSlots> own_campaigns_;

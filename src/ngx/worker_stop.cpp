@@ -1,0 +1,49 @@
+// The emergency stop: a list in the state folder that workers follow on their own,
+// whatever becomes of PostgreSQL and the catalog.
+#include "ngx/worker.hpp"
+
+namespace ads::ngx {
+
+void Worker::start_stops() {
+    if (conf_.state_path.len > 0) {
+        stops_ = std::make_unique<ListFile<StopList>>(std::string(ngx::view(conf_.state_path)) +
+                                                      "/stopped");
+        follow_stops(false);
+    }
+}
+
+void Worker::follow_stops(bool speak) noexcept {
+    if (stops_ == nullptr || !stops_->changed()) {
+        return;
+    }
+    std::string error;
+    if (stops_->read(error)) {
+        stopped_ = stops_->list();
+    } else if (stops_->gone()) {
+        stopped_ = {};
+        error.clear();
+    } else if (stops_->version() == 0) {
+        // Somebody wanted something stopped; what, nobody can tell.
+        stopped_ = StopList::everything();
+    }
+    apply_stops();
+    if (!speak) {
+        return;
+    }
+    if (!error.empty()) {
+        ngx_log_error(
+            NGX_LOG_ERR, log_, 0, "ads: stop list \"%s\" refused, %s: %s", stops_->path().c_str(),
+            stops_->version() == 0 ? "all is stopped" : "the one before stays", error.c_str());
+    } else {
+        ngx_log_error(NGX_LOG_NOTICE, log_, 0, "ads: stop list \"%s\" read: %uz stopped",
+                      stops_->path().c_str(), stopped_.size());
+    }
+}
+
+void Worker::apply_stops() noexcept {
+    if (generation_ != 0) {
+        view_.stop(stopped_.groups(image()));
+    }
+}
+
+}  // namespace ads::ngx
