@@ -269,6 +269,13 @@ ngx_int_t serve(Serve& s, std::span<const uint32_t> placements) noexcept {
     return answer(s, ads);
 }
 
+// Over a silent limit: as if there were no ad. Nothing is decided, taken or written.
+ngx_int_t answer_nothing(Serve& s) noexcept {
+    s.ctx->decision = "no_ad";
+    s.ctx->invalid = name_of(Invalid::rate_limit);
+    return answer(s, {});
+}
+
 ngx_int_t work(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
     if (!worker->refresh()) {
         return NGX_HTTP_SERVICE_UNAVAILABLE;
