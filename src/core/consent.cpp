@@ -28,6 +28,14 @@ std::string_view trimmed(std::string_view text) noexcept {
     return text.substr(begin, end - begin);
 }
 
+// Also where it is written with escapes: it is the same parameter then.
+bool names_tcf(std::string_view name) noexcept {
+    std::array<char, 3 * kTcfParameter.size()> text;
+    std::string_view decoded = name;
+    const bool escaped = name.find('%') != std::string_view::npos;
+    return (!escaped || decode_component(name, text, decoded)) && decoded == kTcfParameter;
+}
+
 ConsentReason reason_of(TcfError error) noexcept {
     switch (error) {
         case TcfError::version:
@@ -149,7 +157,7 @@ void ConsentCount::add_query(std::string_view query) noexcept {
         const std::string_view pair = query.substr(0, end);
         query.remove_prefix(std::min(end + 1, query.size()));
         const size_t equals = std::min(pair.find('='), pair.size());
-        if (pair.substr(0, equals) == kTcfParameter) {
+        if (names_tcf(pair.substr(0, equals))) {
             // Nothing in a good one has to be escaped.
             add(tcf_ballot(pair.substr(std::min(equals + 1, pair.size())), sources_.vendor, now_));
         }

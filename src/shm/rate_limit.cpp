@@ -288,16 +288,22 @@ uint64_t RateTable::ready(uint64_t busy, uint64_t now) const noexcept {
     return word_of(Phase::ready, generation_of(busy), rest);
 }
 
-// Finishes what the last one to commit may not have finished.
-void RateTable::finish_commit(RateBucket& bucket, uint64_t commit, uint64_t now) const noexcept {
+// Whether a search for `wanted` that began after `commit` was read has seen that one's
+// entry. Finishes what its owner may not have finished.
+bool RateTable::was_seen(RateBucket& bucket, uint64_t wanted, uint64_t commit,
+                         uint64_t now) const noexcept {
     const uint32_t entry = commit & 15;
-    if (entry >= kRateEntries) {
-        return;
+    const uint64_t generation = (commit >> 4) & kGenerationMask;
+    if (commit == 0) {
+        return true;  // there was none yet
     }
     uint64_t word = bucket.controls[entry].load();
-    if (phase_of(word) == Phase::busy && generation_of(word) == ((commit >> 4) & kGenerationMask)) {
+    if (phase_of(word) == Phase::busy && generation_of(word) == generation) {
         bucket.controls[entry].compare_exchange_strong(word, ready(word, now));
+        return false;
     }
+    return bucket.keys[entry].load() != (wanted | generation) || phase_of(word) != Phase::ready ||
+           generation_of(word) != generation;
 }
 
 // Always inlined, and without branches for the usual entry: it is asked fifteen times
@@ -327,34 +333,30 @@ void RateTable::finish_commit(RateBucket& bucket, uint64_t commit, uint64_t now)
     return nobody ? kNobody : kNever - 1 - static_cast<uint64_t>(slack + age);
 }
 
-// Puts the key into the bucket, with its first request. May do nothing, and says false,
+// Puts a key that was not found into the bucket, with its first request. `commit` was read
+// before the search: it fails if a key came in after that. May do nothing, and says false,
 // when others are at the bucket: the caller looks again.
-bool RateTable::insert(RateBucket& bucket, uint64_t key, uint64_t now) noexcept {
-    // Read before the search: the commit fails if a key came in after this.
-    uint64_t commit = bucket.commit.load();
-    finish_commit(bucket, commit, now);
+bool RateTable::insert(RateBucket& bucket, uint64_t key, uint64_t now, uint64_t commit) noexcept {
     const uint64_t wanted = key << 8;
+    if (!was_seen(bucket, wanted, commit, now)) {
+        return false;
+    }
     uint32_t entry = 0;
     uint64_t old_word = 0;
-    uint64_t old_key = 0;
     uint64_t best = kNever;
     bool others = false;  // are at this bucket as well
     const RateRule rule = head_->rule;
     for (uint32_t i = 0; i < kRateEntries; i++) {
         const uint64_t word = bucket.controls[i].load();
-        const uint64_t found = bucket.keys[i].load();
-        if (phase_of(word) == Phase::ready && (wanted | generation_of(word)) == found) {
-            return false;
-        }
         const uint64_t its = rank(word, now, rule);
         others |= its == kNever;
         if (its < best) {
             best = its;
             entry = i;
             old_word = word;
-            old_key = found;
         }
     }
+    uint64_t old_key = bucket.keys[entry].load();
     // What others have claimed may yet be free: nobody is thrown out for it.
     if (best == kNever || (best > kNobody && others)) {
         return false;
@@ -406,8 +408,9 @@ RateVerdict RateTable::take(uint64_t key, uint64_t now, uint32_t stripe) noexcep
     auto& counts = head_->stripes[stripe % kRateStripes];
     for (int tries = 0; tries < kTries; tries++) {
         Place place;
+        const uint64_t commit = bucket.commit.load();
         if (!find(bucket, key, place)) {
-            if (insert(bucket, key, now)) {
+            if (insert(bucket, key, now, commit)) {
                 counts.passed.fetch_add(1, std::memory_order_relaxed);
                 return {true, head_->rule.rate - 1, 0};
             }

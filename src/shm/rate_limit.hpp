@@ -147,8 +147,9 @@ private:
             head_->entries.fetch_add(more, std::memory_order_relaxed);
         }
     }
-    bool insert(RateBucket& bucket, uint64_t key, uint64_t now) noexcept;
-    void finish_commit(RateBucket& bucket, uint64_t commit, uint64_t now) const noexcept;
+    bool insert(RateBucket& bucket, uint64_t key, uint64_t now, uint64_t commit) noexcept;
+    bool was_seen(RateBucket& bucket, uint64_t wanted, uint64_t commit,
+                  uint64_t now) const noexcept;
     uint64_t ready(uint64_t busy, uint64_t now) const noexcept;
     static uint64_t rank(uint64_t word, uint64_t now, const RateRule& rule) noexcept;
     uint64_t slack() const noexcept;
