@@ -186,4 +186,20 @@ all_once('restarted');
 
 $ngx->stop;
 is_deeply [ $ngx->problems(allow => [qr/exited on signal 9/]) ], [], 'no other alert, clean exit';
+
+# --- a table that is too small --------------------------------------------------------
+
+# It has 4096 entries. What it has to forget is counted, and the newest are still known.
+$ngx = ads_nginx(workers => 1, state => 'dedupe=64k')->start;
+my $template = template($ngx);
+my @many     = map { pixel($template, sprintf '%016x', $_) } 1 .. 6000;
+$load = AdsTest::Load->start($ngx, connections => 8, keepalive => 1, next => each_of(@many))->wait_end;
+is scalar @{ $load->{answered} }, 6000, 'all are answered';
+my $evicted = status($ngx)->{dedupe}{evicted};
+cmp_ok $evicted, '>=', 6000 - 4096, "what did not fit is counted: $evicted";
+is group($ngx, 12)->{impressions}, 6000, 'nothing is refused for it';
+AdsTest::Load->start($ngx, connections => 1, keepalive => 1, next => each_of(@many[ -5 .. -1 ]))->wait_end;
+is group($ngx, 12)->{impressions}, 6000, 'the newest are not counted again';
+$ngx->stop;
+is_deeply [ $ngx->problems ], [], 'clean';
 done_testing;
