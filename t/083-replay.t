@@ -187,6 +187,25 @@ all_once('restarted');
 $ngx->stop;
 is_deeply [ $ngx->problems(allow => [qr/exited on signal 9/]) ], [], 'no other alert, clean exit';
 
+# --- killed between the write and the count, while all others ask -----------------------
+
+for my $round (1 .. (long() ? 10 : 1)) {
+    $ngx = ads_nginx(workers => 2)->start;
+    my $victim = stop_unanswered($ngx, template($ngx));
+    my $before = group($ngx, 12)->{impressions};
+    my $asked  = AdsTest::Load->start($ngx, connections => $connections, next => each_of(($victim->{path}) x (4 * $connections)), check => $check);
+    $ngx->kill_worker(pid => $victim->{pid});
+    $victim->{conn}->close;
+    settled($ngx, $victim->{pid});
+    my $got = $asked->wait_end;
+    is scalar @{ $got->{answered} } + @{ $got->{failed} }, 4 * $connections, "round $round: all have asked";
+    is scalar(grep { $_->[1] =~ /instead/ } @{ $got->{failed} }), 0, "round $round: and those who got an answer got the pixel";
+    is group($ngx, 12)->{impressions}, $before + 1, "round $round: counted once";
+    is spool($ngx)->{events}{ event_of($victim->{path}) }, 1, "round $round: written once";
+    $ngx->stop;
+    is_deeply [ $ngx->problems(allow => [qr/exited on signal 9/]) ], [], 'clean';
+}
+
 # --- a table that is too small --------------------------------------------------------
 
 # It has 4096 entries. What it has to forget is counted, and the newest are still known.
