@@ -167,7 +167,7 @@ lint: ## format and layers
 format: ## clang-format everything
 	@clang-format -i $(sources)
 
-bench_tools := $(addprefix $(BUILD)/bench/,tokens core instructions load segments tick)
+bench_tools := $(addprefix $(BUILD)/bench/,tokens core instructions limiter load segments tick)
 
 $(BUILD)/bench/%: t/bench/%.cpp t/bench/fixture.hpp $(BUILD)/plain/libads.a
 	@mkdir -p $(@D)
@@ -178,6 +178,7 @@ bench: ## ratios of worker CPU per request, against nginx's own handlers
 	@$(MAKE) --no-print-directory all $(bench_tools)
 	@scripts/bench $(BENCH_FLAGS)
 	@scripts/bench --core
+	@scripts/bench --limiter
 	@scripts/bench --callgrind
 	@scripts/bench --compile --runs 3
 	@scripts/bench --pacing

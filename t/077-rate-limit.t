@@ -38,14 +38,22 @@ my $Limits = <<'EOC';
         location = /l/click      { ads_track click;      ads_rate_limit zone=track; }
         location = /l/track      { ads_track;            ads_rate_limit zone=track; }
         location = /l/hard       { ads_track click;      ads_rate_limit zone=track status=429; }
+        location = /l/quiet/impression { ads_track impression; ads_rate_limit zone=mute:1m rate=2 window=60s status=silent; access_log logs/quiet.log quiet; }
+        location = /l/quiet/viewable   { ads_track viewable;   ads_rate_limit zone=mute status=silent; access_log logs/quiet.log quiet; }
+        location = /l/quiet/conversion { ads_track conversion; ads_rate_limit zone=mute status=silent; access_log logs/quiet.log quiet; }
+        location = /l/quiet/click      { ads_track click;      ads_rate_limit zone=mute status=silent; access_log logs/quiet.log quiet; }
+        location = /l/quiet/track      { ads_track;            ads_rate_limit zone=mute status=silent; access_log logs/quiet.log quiet; }
+        location = /l/quiet/serve      { ads_serve; ads_consent off; ads_session_cookie spot; ads_rate_limit zone=hush:1m rate=2 window=60s status=silent; access_log logs/quiet.log quiet; }
         location = /l/serve      { ads_serve; ads_cors https://news.example; ads_rate_limit zone=serve:1m rate=1 window=60s; }
 EOC
+my $Http = http_conf(state => 'logs/state', more => "    keepalive_requests 100000;\n    log_format quiet '\$uri \$ads_decision \$ads_invalid';\n");
+
 # `return` answers before the phase of limits.
 sub late { return $_[0] =~ s/return 200 "(\w+)";/try_files \/$1.txt =404;/gr }
 
 sub nginx {
     my (%o) = @_;
-    my $ngx = AdsTest::Nginx->new(%o, http => http_conf(state => 'logs/state', more => "    keepalive_requests 100000;\n"), server => late($Limits) . locations());
+    my $ngx = AdsTest::Nginx->new(%o, http => $Http, server => late($Limits) . locations());
     $ngx->write_file('html/ok.txt', 'ok');
     $ngx->write_file('html/later.txt', 'later');
     $ngx->write_file('html/page/index.html', 'page');
@@ -197,6 +205,87 @@ subtest 'events' => sub {
     is_deeply [ map { "$_->{type} $_->{invalid} $_->{price}" } @invalid ], [ ('click 11 0') x 2 ], 'rate_limit is the reason, and nothing is billed' or diag explain \@invalid;
 };
 
+# Whoever is over a silent limit sees nothing of it.
+subtest 'silent events' => sub {
+    $ngx->get('/clock?set=' . noon());
+    my $serve = 2001;
+    my $spool = $ngx->path('logs/spool');
+    my %seen  = map { $_->{id} => 1 } events($spool);
+    my ($group) = grep { $_->{id} == 12 } @{ status_of($ngx)->{ad_groups} };
+    my %before = (%$group, invalid => status_of($ngx)->{events}{invalid});
+    my $from = '192.0.2.75';
+    my $track = sub {
+        my ($type, %more) = @_;
+        my $path = $more{path} // "/l/quiet/$type";
+        return $ngx->request($more{method} // 'GET', "$path?t=" . token($type, serve => $serve++, price => 250_000) . ($more{query} // ''), { 'X-Real-IP' => $from });
+    };
+    $track->('impression') for 1, 2;
+    for my $type (qw(impression viewable conversion)) {
+        my $res = $track->($type);
+        is $res->{status}, 200, "$type: answered";
+        is length $res->{body}, 43, 'with the pixel';
+        is $res->{headers}{'content-type'}, 'image/gif', 'of the usual type';
+        is_deeply told($res), [ undef, undef, undef ], 'and told nothing';
+    }
+    is $track->('impression', method => 'POST')->{status}, 204, 'a beacon';
+    is $track->('viewable', path => '/l/quiet/track', query => '&type=viewable')->{status}, 200, 'a location for all types';
+    my $res = $track->('click');
+    is $res->{status}, 302, 'a click';
+    like $res->{headers}{location}, qr{^https://acme\.example/autumn\?c=[\w-]{96}$}, 'goes to the advertiser';
+    is $res->{headers}{'referrer-policy'}, 'strict-origin', 'who learns no more than from others';
+    my @new = grep { !$seen{ $_->{id} } } events($spool);
+    is_deeply [ map { "$_->{type} $_->{invalid} $_->{price}" } @new ],
+        [ ('impression 0 250000') x 2, 'impression 11 0', 'viewable 11 0', 'conversion 11 0', 'impression 11 0', 'viewable 11 0', 'click 11 0' ],
+        'each is recorded, the reason is rate_limit, and the price is 0';
+    ($group) = grep { $_->{id} == 12 } @{ status_of($ngx)->{ad_groups} };
+    is $group->{impressions} - $before{impressions}, 2, 'two impressions count';
+    is $group->{$_} - $before{$_}, 0, "no $_" for qw(viewables clicks conversions);
+    is sprintf('%.6f', $group->{spend_cents} - $before{spend_cents}), '0.500000', 'two are billed';
+    is status_of($ngx)->{events}{invalid} - $before{invalid}, 6, 'six are invalid';
+
+    # A token that was sent over the limit is used up.
+    my $token = token('impression', serve => 2001 + 500);
+    is ask("/l/quiet/impression?t=$token", $from)->{status}, 200, 'over the limit';
+    forward(61);
+    is ask("/l/quiet/impression?t=$token", $from)->{status}, 200, 'again, within it';
+    my @copies = grep { $_->{serve} == 2501 } events($spool);
+    is_deeply [ map { $_->{invalid} } @copies ], [11], 'is recorded once';
+    is ask("/l/quiet/impression?t=x", $from)->{status}, 400, 'what is wrong stays wrong';
+    ask("/l/quiet/impression?t=" . token('impression', serve => 2600), $from);
+    is ask("/l/quiet/impression?t=x", $from)->{status}, 400, 'over the limit, too';
+    is ask("/l/quiet/impression?t=" . token('impression', issued => noon() - 7_200_000), $from)->{status}, 410, 'and what is over is over';
+};
+
+subtest 'silent serves' => sub {
+    my $from  = '192.0.2.76';
+    my $spool = $ngx->path('logs/spool');
+    my $serve = sub { return ask("/l/quiet/serve?placement=$_[0]", $from) };
+    my $serves = sub { return scalar grep { $_->{type} eq 'serve' } events($spool) };
+    like $serve->('top')->{body}, qr/"creative":31,/, 'an ad' for 1, 2;
+    my ($before, $group) = ($serves->(), grep { $_->{id} == 12 } @{ status_of($ngx)->{ad_groups} });
+    my $res = $serve->('top');
+    is $res->{status}, 200, 'over the limit';
+    is $res->{body}, '{"ads":[]}', 'there is none';
+    is $res->{headers}{'content-type'}, 'application/json', 'the usual type';
+    is $res->{headers}{'cache-control'}, 'no-store', 'which nobody keeps';
+    is $res->{headers}{'set-cookie'}, undef, 'no session begins';
+    is_deeply told($res), [ undef, undef, undef ], 'and nobody is told';
+    is $serve->('top,side')->{body}, '{"ads":[]}', 'of two placements';
+    is $serve->('top&format=js&callback=show')->{body}, 'show({"ads":[]});', 'as a script';
+    $res = $serve->('top&format=html');
+    is "$res->{status} $res->{body}", '204 ', 'as a page';
+    is $serve->('nonesuch')->{status}, 400, 'what is wrong stays wrong';
+    is $ngx->request('HEAD', '/l/quiet/serve?placement=top', { 'X-Real-IP' => $from })->{status}, 200, 'HEAD';
+    is $serves->(), $before, 'nothing is written';
+    my ($after) = grep { $_->{id} == 12 } @{ status_of($ngx)->{ad_groups} };
+    is_deeply [ @$after{qw(serves refused)} ], [ @$group{qw(serves refused)} ], 'nothing is counted';
+    like ask('/l/quiet/serve?placement=top', '192.0.2.77')->{body}, qr/"creative":31,/, 'somebody else gets an ad';
+    open my $in, '<', $ngx->path('logs/quiet.log') or die "quiet.log: $!";
+    my @lines = grep { m{^/l/quiet/serve} } <$in>;
+    chomp @lines;
+    is_deeply [ @lines[ 0 .. 3 ] ], [ ('/l/quiet/serve served -') x 2, ('/l/quiet/serve no_ad rate_limit') x 2 ], 'the log knows';
+};
+
 subtest 'a page of another origin may read it' => sub {
     my @headers = ('X-Real-IP' => '192.0.2.80', Origin => 'https://news.example');
     $ngx->get('/l/serve?placement=top', {@headers});
@@ -235,10 +324,10 @@ SKIP: {
         is ask('/limited', '198.51.100.1')->{status}, 429, 'after four died';
         is statuses(3, '/limited', '198.51.100.2'), '200 200 429', 'of the other, too';
 
-        $ngx->set_conf(http => http_conf(state => 'logs/state'), server => late($Limits =~ s/zone=plain:1m rate=5/zone=plain:1m rate=6/r) . locations());
+        $ngx->set_conf(http => $Http, server => late($Limits =~ s/zone=plain:1m rate=5/zone=plain:1m rate=6/r) . locations());
         $ngx->reload(wait_old => 1);
         is statuses(7, '/limited', '198.51.100.1'), '200 200 200 200 200 200 429', 'another rate begins anew';
-        $ngx->set_conf(http => http_conf(state => 'logs/state'), server => late($Limits =~ s/zone=plain:1m rate=5/zone=plain:2m rate=6/r) . locations());
+        $ngx->set_conf(http => $Http, server => late($Limits =~ s/zone=plain:1m rate=5/zone=plain:2m rate=6/r) . locations());
         $ngx->reload(wait_old => 1);
         is ask('/limited', '198.51.100.1')->{status}, 200, 'so does another size';
         $ngx->stop;

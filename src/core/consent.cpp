@@ -2,9 +2,11 @@
 
 #include <jansson.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 
+#include "core/hash.hpp"
 #include "core/query.hpp"
 
 namespace ads {
@@ -17,6 +19,31 @@ struct Release {
     void operator()(json_t* json) const noexcept { json_decref(json); }
 };
 
+// What a cookie says depends on nothing else, and the cookies of most visitors are the same:
+// the last ones are kept, each by its whole text.
+constexpr size_t kRemembered = 32;
+constexpr size_t kLongestRemembered = 240;
+
+struct Remembered {
+    bool used = false;
+    uint8_t cookie_size = 0;
+    uint8_t path_size = 0;
+    std::array<char, kLongestRemembered> text{};  // the cookie, then the path
+    Ballot ballot;
+
+    bool is_of(std::string_view cookie, std::string_view path) const noexcept {
+        return used && std::string_view(text.data(), cookie_size) == cookie &&
+               std::string_view(text.data() + cookie_size, path_size) == path;
+    }
+    void set(std::string_view cookie, std::string_view path, const Ballot& said) noexcept {
+        used = true;
+        cookie_size = static_cast<uint8_t>(cookie.size());
+        path_size = static_cast<uint8_t>(path.size());
+        std::copy(path.begin(), path.end(), std::copy(cookie.begin(), cookie.end(), text.begin()));
+        ballot = said;
+    }
+};
+
 Ballot both(Vote vote, ConsentReason reason) noexcept {
     return {vote, vote, reason};
 }
@@ -26,6 +53,14 @@ std::string_view trimmed(std::string_view text) noexcept {
     const size_t begin = std::min(text.find_first_not_of(kBlank), text.size());
     const size_t end = text.find_last_not_of(kBlank) + 1;
     return text.substr(begin, end - begin);
+}
+
+// Also where it is written with escapes: it is the same parameter then.
+bool names_tcf(std::string_view name) noexcept {
+    std::array<char, 3 * kTcfParameter.size()> text;
+    std::string_view decoded = name;
+    const bool escaped = name.find('%') != std::string_view::npos;
+    return (!escaped || decode_component(name, text, decoded)) && decoded == kTcfParameter;
 }
 
 ConsentReason reason_of(TcfError error) noexcept {
@@ -53,7 +88,7 @@ ConsentReason reason_of(TcfError error) noexcept {
 
 }  // namespace
 
-Ballot cookie_ballot(std::string_view cookie, std::string_view path) noexcept {
+static Ballot read_cookie(std::string_view cookie, std::string_view path) noexcept {
     std::array<char, kLongestCookie> text;
     std::string_view decoded;
     if (cookie.size() > text.size() || !decode_component(cookie, text, decoded)) {
@@ -73,6 +108,19 @@ Ballot cookie_ballot(std::string_view cookie, std::string_view path) noexcept {
     }
     return json_is_true(at) ? both(Vote::yes, ConsentReason::ok)
                             : both(Vote::no, ConsentReason::cookie_refused);
+}
+
+Ballot cookie_ballot(std::string_view cookie, std::string_view path) noexcept {
+    thread_local std::array<Remembered, kRemembered> remembered;
+    if (cookie.size() + path.size() > kLongestRemembered) {
+        return read_cookie(cookie, path);
+    }
+    const std::string_view end = cookie.substr(cookie.size() - std::min<size_t>(cookie.size(), 12));
+    Remembered& entry = remembered[(fnv1a32(end) + cookie.size()) % kRemembered];
+    if (!entry.is_of(cookie, path)) {
+        entry.set(cookie, path, read_cookie(cookie, path));
+    }
+    return entry.ballot;
 }
 
 Ballot tcf_ballot(std::string_view text, VendorId vendor, Millis now) noexcept {
@@ -149,7 +197,7 @@ void ConsentCount::add_query(std::string_view query) noexcept {
         const std::string_view pair = query.substr(0, end);
         query.remove_prefix(std::min(end + 1, query.size()));
         const size_t equals = std::min(pair.find('='), pair.size());
-        if (pair.substr(0, equals) == kTcfParameter) {
+        if (names_tcf(pair.substr(0, equals))) {
             // Nothing in a good one has to be escaped.
             add(tcf_ballot(pair.substr(std::min(equals + 1, pair.size())), sources_.vendor, now_));
         }

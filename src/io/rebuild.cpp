@@ -82,6 +82,9 @@ private:
         const uint32_t slot = slots_.groups[group].counters;
         if (slot != kNone && day <= today && day + 1 >= today) {
             state_.slot(slot).at(counter_of(event.type)).count(day, 1, today);
+            if (event.type == EventType::serve && event.session == kAnonymous) {
+                state_.slot(slot).anonymous.count(day, 1, today);
+            }
             if (event.price > 0) {
                 state_.slot(slot)
                     .at(Counter::spend)

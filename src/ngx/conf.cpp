@@ -410,6 +410,8 @@ ngx_command_t commands[] = {
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("ads_consent"), ADS_ANYWHERE | NGX_CONF_1MORE, set_consent,
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("ads_anonymous_cap"), ADS_ANYWHERE | NGX_CONF_TAKE1, set_anonymous_cap,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("ads_cors"), ADS_ANYWHERE | NGX_CONF_1MORE, set_cors, NGX_HTTP_LOC_CONF_OFFSET, 0,
      nullptr},
     {ngx_string("ads_rate_limit"), ADS_ANYWHERE | NGX_CONF_1MORE, set_rate_limit,
@@ -490,6 +492,7 @@ void* create_loc_conf(ngx_conf_t* cf) {
     if (loc != nullptr) {
         loc->track = NGX_CONF_UNSET;
         loc->detail = NGX_CONF_UNSET;
+        loc->anonymous_cap = NGX_CONF_UNSET;
     }
     return loc;
 }
@@ -501,6 +504,7 @@ char* merge_loc_conf(ngx_conf_t* cf, void* parent, void* child) {
     ngx_conf_merge_str_value(to->location_base, from->location_base, "/");
     ngx_conf_merge_value(to->track, from->track, kAnyType);
     ngx_conf_merge_value(to->detail, from->detail, 0);
+    ngx_conf_merge_value(to->anonymous_cap, from->anonymous_cap, kNoCap);
     return merge_visitor(cf, from, to);
 }
 

@@ -108,9 +108,11 @@ struct LocConf {
     CorsConf* cors;
     ngx_array_t* limits;   // of LimitConf
     InvalidConf* invalid;  // nullptr: off
+    ngx_int_t anonymous_cap;
 };
 
 inline constexpr ngx_int_t kAnyType = -2;
+inline constexpr ngx_int_t kNoCap = NGX_MAX_INT_T_VALUE;
 
 inline ngx_str_t* arguments(ngx_conf_t* cf) noexcept {
     return static_cast<ngx_str_t*>(cf->args->elts);
@@ -136,6 +138,7 @@ char* set_value(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_key(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_session_cookie(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_consent(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* set_anonymous_cap(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* merge_visitor(ngx_conf_t* cf, LocConf* from, LocConf* to);
 
 // In conf_invalid.cpp.

@@ -12,6 +12,8 @@ namespace {
 constexpr std::string_view kTokenChars =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
 
+constexpr ngx_int_t kMostAnonymous = 1'000'000'000;
+
 bool is_variable_name(std::string_view text) noexcept {
     return !text.empty() && text.find_first_not_of(
                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -240,6 +242,26 @@ char* set_consent(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
             return conf_error();
         }
     }
+    return conf_ok();
+}
+
+char* set_anonymous_cap(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
+    auto* loc = static_cast<LocConf*>(conf);
+    ngx_str_t* args = arguments(cf);
+    if (loc->anonymous_cap != NGX_CONF_UNSET) {
+        return const_cast<char*>("is duplicate");
+    }
+    if (view(args[1]) == "off") {
+        loc->anonymous_cap = kNoCap;
+        return conf_ok();
+    }
+    const ngx_int_t cap = ngx_atoi(args[1].data, args[1].len);
+    if (cap == NGX_ERROR || cap > kMostAnonymous) {
+        return complain(
+            cf, "ads: %V: \"%V\" is no number of serves a day; write 0 to 1000000000, or off",
+            &cmd->name, &args[1]);
+    }
+    loc->anonymous_cap = cap;
     return conf_ok();
 }
 

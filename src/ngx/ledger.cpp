@@ -8,12 +8,13 @@ struct WorkerLedger::Subjects {
     FixedVector<FrequencySubject, kCount<CapLevel>> list;
 };
 
-WorkerLedger::WorkerLedger(Worker& worker, const Request& request,
+WorkerLedger::WorkerLedger(Worker& worker, const Request& request, ngx_int_t anonymous_cap,
                            std::vector<Refusal>* trace) noexcept
     : worker_(worker),
       image_(worker.image()),
       request_(request),
       now_(request.now / 1000),
+      anonymous_cap_(anonymous_cap),
       trace_(trace) {
     if (!request.session.empty()) {
         session_ = siphash(worker.state().head().session_key, request.session);
@@ -107,6 +108,23 @@ bool WorkerLedger::toss(uint32_t index) noexcept {
     return threshold == pacing::kAlways || pacing::passes(worker_.rng().next(), threshold);
 }
 
+bool WorkerLedger::take_frequency(const Pick& pick) noexcept {
+    const GroupRecord& group = image_.groups()[pick.group];
+    if (capped_together(group)) {
+        const uint32_t slot = worker_.slot_of(pick.group);
+        const Day day = today(group);
+        // Without a counter nothing keeps the cap.
+        return slot != kNone && worker_.state().slot(slot).anonymous.take(
+                                    day, 1, static_cast<uint64_t>(anonymous_cap_), day);
+    }
+    if (!capped(group)) {
+        return true;
+    }
+    Subjects subjects;
+    gather(pick.group, pick.creative, false, subjects);
+    return worker_.frequency().take(session_, subjects.list, second());
+}
+
 Reason WorkerLedger::take(Pick& pick) noexcept {
     const GroupRecord& group = image_.groups()[pick.group];
     if (request_.invalid) {
@@ -115,15 +133,11 @@ Reason WorkerLedger::take(Pick& pick) noexcept {
     if (paced(image_, group) && !worker_.billing().take(pick.group, request_.now, pick.reserved)) {
         return Reason::cap;
     }
-    if (capped(group)) {
-        Subjects subjects;
-        gather(pick.group, pick.creative, false, subjects);
-        if (!worker_.frequency().take(session_, subjects.list, second())) {
-            if (paced(image_, group)) {
-                worker_.billing().give_back(pick.group, request_.now, pick.reserved);
-            }
-            return Reason::frequency;
+    if (!take_frequency(pick)) {
+        if (paced(image_, group)) {
+            worker_.billing().give_back(pick.group, request_.now, pick.reserved);
         }
+        return Reason::frequency;
     }
     worker_.count_serve();
     const uint32_t slot = worker_.slot_of(pick.group);
@@ -146,7 +160,11 @@ void WorkerLedger::give_back(const Pick& pick) noexcept {
     }
     const uint32_t slot = worker_.slot_of(pick.group);
     if (slot != kNone) {
-        worker_.state().slot(slot).at(Counter::serves).give_back(today(group), 1);
+        GroupSlot& counters = worker_.state().slot(slot);
+        counters.at(Counter::serves).give_back(today(group), 1);
+        if (capped_together(group)) {
+            counters.anonymous.give_back(today(group), 1);
+        }
     }
     if (paced(image_, group)) {
         worker_.billing().give_back(pick.group, request_.now, pick.reserved);

@@ -12,8 +12,10 @@ namespace ads::ngx {
 
 class WorkerLedger {
 public:
+    // `anonymous_cap` is of serves of a capped group a day, to all who have no session.
     // With `trace` the refusals are also put there, for debug=1.
-    WorkerLedger(Worker& worker, const Request& request, std::vector<Refusal>* trace) noexcept;
+    WorkerLedger(Worker& worker, const Request& request, ngx_int_t anonymous_cap,
+                 std::vector<Refusal>* trace) noexcept;
 
     bool toss(uint32_t group) noexcept;
     bool allows(uint32_t group, uint32_t creative) noexcept;
@@ -39,10 +41,18 @@ private:
         return group.caps.count > 0 && !request_.session.empty() && !request_.invalid;
     }
 
+    // They are held to a cap all together, if the operator has set one.
+    bool capped_together(const GroupRecord& group) const noexcept {
+        return group.caps.count > 0 && request_.session.empty() && !request_.invalid &&
+               anonymous_cap_ != kNoCap;
+    }
+    bool take_frequency(const Pick& pick) noexcept;
+
     Worker& worker_;
     const Image& image_;
     const Request& request_;
     const Seconds now_;
+    const ngx_int_t anonymous_cap_;
     uint64_t session_ = 0;  // keyed hash
     std::vector<Refusal>* trace_;
     bool exhausted_ = false;  // the coin tossed last: nothing is left for today

@@ -248,7 +248,7 @@ ngx_int_t serve(Serve& s, std::span<const uint32_t> placements) noexcept {
         const std::string_view allowed = value_of(s.r, loc_conf(s.r)->explain);
         s.trace = allowed.empty() || allowed == "0" || allowed == "off" ? nullptr : &trace;
     }
-    WorkerLedger ledger(*worker, s.request, s.trace);
+    WorkerLedger ledger(*worker, s.request, loc_conf(s.r)->anonymous_cap, s.trace);
     decide(worker->view(), s.request, placements, s.page, worker->rng(), ledger);
     // Pacing goes by the requests of people.
     if (!s.request.invalid) {
@@ -266,6 +266,13 @@ ngx_int_t serve(Serve& s, std::span<const uint32_t> placements) noexcept {
     s.ctx->decision = ads.empty() ? "no_ad" : "served";
     s.ctx->nanoseconds = timed ? monotonic_ns() - began : 0;
     return answer(s, ads);
+}
+
+// Over a silent limit: as if there were no ad. Nothing is decided, taken or written.
+ngx_int_t answer_nothing(Serve& s) noexcept {
+    s.ctx->decision = "no_ad";
+    s.ctx->invalid = name_of(Invalid::rate_limit);
+    return answer(s, {});
 }
 
 ngx_int_t work(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
@@ -290,7 +297,7 @@ ngx_int_t work(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
         set_embedding(r, s.query.format != Format::json);
         return send(r, {NGX_HTTP_OK, content_type(s.query.format), {}});
     }
-    return serve(s, placements);
+    return ctx->limited ? answer_nothing(s) : serve(s, placements);
 }
 
 }  // namespace

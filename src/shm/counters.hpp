@@ -158,6 +158,7 @@ struct alignas(64) GroupSlot {
     SlotHead head;
     std::array<DayCounter, kCounters> counters;
     std::array<std::atomic<uint64_t>, kRefusals> refusals;  // of the newest day, by reason
+    DayCounter anonymous;  // serves to visitors without a session, where those are capped
 
     DayCounter& at(Counter c) noexcept { return counters[static_cast<size_t>(c)]; }
     const DayCounter& at(Counter c) const noexcept { return counters[static_cast<size_t>(c)]; }

@@ -142,10 +142,16 @@ private:
     Weight weigh_ring(const Place& place, uint64_t asked) const noexcept;
     Weight weigh_parts(const Place& place, uint64_t asked) const noexcept;
     bool add(const Place& place, const Weight& weight) noexcept;
-    void insert(RateBucket& bucket, uint64_t key, uint64_t now) noexcept;
-    void finish_commit(RateBucket& bucket, uint64_t commit) const noexcept;
-    uint64_t ready(uint64_t busy) const noexcept;
-    uint64_t rank(uint64_t word, uint64_t now) const noexcept;
+    void count_entries(int64_t more) noexcept {
+        if (more != 0) {
+            head_->entries.fetch_add(more, std::memory_order_relaxed);
+        }
+    }
+    bool insert(RateBucket& bucket, uint64_t key, uint64_t now, uint64_t commit) noexcept;
+    bool was_seen(RateBucket& bucket, uint64_t wanted, uint64_t commit,
+                  uint64_t now) const noexcept;
+    uint64_t ready(uint64_t busy, uint64_t now) const noexcept;
+    static uint64_t rank(uint64_t word, uint64_t now, const RateRule& rule) noexcept;
     uint64_t slack() const noexcept;
     RateVerdict verdict(const Weight& weight, uint64_t asked) const noexcept;
 

@@ -101,6 +101,30 @@ TEST(Consent, ByTheTable) {
     }
 }
 
+// The same text is asked for again, under other keys, among others.
+TEST(Consent, WhatIsRememberedIsWhatIsRead) {
+    std::vector<std::pair<std::string, bool>> cookies;
+    for (int i = 0; i < 300; i++) {
+        const std::string other = "\"n\":" + std::to_string(i) + ",";
+        cookies.emplace_back("{" + other + "\"a\":true,\"b\":false}", true);
+        cookies.emplace_back("{" + other + "\"a\":false,\"b\":true}", false);
+    }
+    for (int round = 0; round < 3; round++) {
+        for (const auto& [text, yes] : cookies) {
+            EXPECT_EQ(cookie_ballot(text, "a").identifiers, yes ? Vote::yes : Vote::no) << text;
+            EXPECT_EQ(cookie_ballot(text, "b").identifiers, yes ? Vote::no : Vote::yes) << text;
+            EXPECT_EQ(cookie_ballot(text, "ab").identifiers, Vote::no);
+            EXPECT_EQ(cookie_ballot(text + "a", "").identifiers, Vote::no);
+        }
+    }
+    for (const size_t size : {238, 239, 240, 241, 255, 256, 257, 300}) {
+        const std::string text = "{\"a\":true}" + std::string(size - 10, ' ');
+        EXPECT_EQ(cookie_ballot(text, "a").identifiers, Vote::yes) << size;
+        EXPECT_EQ(cookie_ballot(text + "x", "a").identifiers, Vote::no) << size;
+        EXPECT_EQ(cookie_ballot(text, "a").identifiers, Vote::yes) << size;
+    }
+}
+
 TEST(Consent, ACookieOfAnyLength) {
     const std::string yes = "{\"analytics\":true}";
     EXPECT_EQ(cookie_consent(yes + std::string(4096 - yes.size(), ' '), "analytics"), Vote::yes);

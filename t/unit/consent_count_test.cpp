@@ -144,6 +144,9 @@ TEST(ConsentCount, TheStringInTheQuery) {
     EXPECT_EQ(told({{kYes}, {}, "gdpr_consent"}), "- tcf_malformed");
     EXPECT_EQ(told({{kYes}, {}, "gdpr_consent=${GDPR_CONSENT_42}"}), "- tcf_malformed");
     EXPECT_EQ(told({{}, {}, yes + "&gdpr_consent=C"}), "- tcf_malformed");
+    EXPECT_EQ(told({{kYes}, {}, "gdpr%5fconsent=C"}), "- tcf_malformed") << "by any spelling";
+    EXPECT_EQ(told({{kYes}, {}, "%67%64%70%72%5F%63%6F%6E%73%65%6E%74=C"}), "- tcf_malformed");
+    EXPECT_EQ(told({{kYes}, {}, "gdpr_consent%20=C&gdpr_consent%=C&%67dpr_consents=C"}), "both ok");
     EXPECT_EQ(told({{}, {}, "x" + yes}), "- absent");
     EXPECT_EQ(told({{}, {}, "gdpr=0"}), "- absent") << "says nothing that we rely on";
 }
