@@ -189,7 +189,9 @@ void ConsentCount::add_gpc(std::string_view header) noexcept {
 }
 
 void ConsentCount::add_query(std::string_view query) noexcept {
-    if (!sources_.tcf || query.find(kTcfParameter) == std::string_view::npos) {
+    // Most have none of it.
+    const auto has = [&](auto what) { return query.find(what) != std::string_view::npos; };
+    if (!sources_.tcf || (!has(kTcfParameter) && !has('%'))) {
         return;
     }
     while (!query.empty()) {
