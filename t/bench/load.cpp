@@ -9,7 +9,7 @@
 //
 //   load slices PORT[,PORT] WORKER[,WORKER] COUNT CONNECTIONS OURS_FILE FLOOR_FILE [HEADER …]
 //
-// COUNT times a tenth of a second of the one file's paths, then of the other's,
+// COUNT times a fiftieth of a second of the one file's paths, then of the other's,
 // as fast as answers come, and what the worker, a process id, spent on the CPU
 // for each: what slows the machine for seconds slows both alike. With two workers
 // each side has its own, and is charged for what that does while the other is at
@@ -238,7 +238,7 @@ void slices(int argc, char** argv) {
     if (argc < 8) {
         fail("usage: load slices PORT WORKER COUNT CONNECTIONS OURS_FILE FLOOR_FILE [HEADER …]");
     }
-    constexpr double kSlice = 0.1;  // seconds
+    constexpr double kSlice = 0.02;  // seconds
     const std::string headers = headers_of(argc, argv, 8);
     Requests requests[2] = {{argv[6], headers}, {argv[7], headers}};
     const char* const names[2] = {"ours", "floor"};
