@@ -55,8 +55,8 @@ struct ZoneHead {
     std::atomic<uint32_t> image_node;  // of the state it goes with
     std::atomic<uint64_t> epoch;       // of the configuration that may publish
     std::atomic<Who> publisher;
-    Lease lease;                        // of the one live editor
-    std::atomic<uint64_t> waits_for;    // whom publication waits for
+    Lease lease;                      // of the one live editor
+    std::atomic<uint64_t> waits_for;  // whom publication waits for
     TestClock clock;
     uint64_t half_size;
     uint64_t half_offset[2];
