@@ -68,6 +68,7 @@ void describe(CLI::App& app, Command& chosen) {
     add_forecast(app, chosen);
     add_report(app, chosen);
     add_dispatch(app, chosen);
+    add_privacy(app, chosen);
     add_completion(app, chosen);
     call_commands(app);
 }
