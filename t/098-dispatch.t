@@ -494,7 +494,8 @@ subtest 'serving knows nothing of it' => sub {
     is $ngx->get($next->())->{status}, 200, 'an impression';
     wait_until { $db->value(q{SELECT count(*) FROM ads.pixel_queue WHERE taken_by = 'hung'}) } 60, 'its pixel to be under way';
     kill STOP => $pid;
-    my $load = AdsTest::Load->start($ngx, connections => 8, next => $next);
+    my $left = 300;
+    my $load = AdsTest::Load->start($ngx, connections => 8, next => sub { return $left-- > 0 ? $next->() : undef });
     $load->wait_for(300);
     my $result = $load->stop;
     is scalar @{ $result->{failed} }, 0, 'no request fails while the dispatcher hangs';
