@@ -494,10 +494,7 @@ subtest 'serving knows nothing of it' => sub {
     is $ngx->get($next->())->{status}, 200, 'an impression';
     wait_until { $db->value(q{SELECT count(*) FROM ads.pixel_queue WHERE taken_by = 'hung'}) } 60, 'its pixel to be under way';
     kill STOP => $pid;
-    my $left = 300;
-    my $load = AdsTest::Load->start($ngx, connections => 8, next => sub { return $left-- > 0 ? $next->() : undef });
-    $load->wait_for(300);
-    my $result = $load->stop;
+    my $result = AdsTest::Load->start($ngx, connections => 8, next => each_of(map { $next->() } 1 .. 300))->wait_end;
     is scalar @{ $result->{failed} }, 0, 'no request fails while the dispatcher hangs';
     my $events = 1 + @{ $result->{answered} };
     wait_until { waiting() == $events } 60, 'events to be shipped, and their pixels queued';
