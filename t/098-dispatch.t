@@ -407,10 +407,15 @@ subtest 'no proxy, no secrets of the environment' => sub {
 
 # ---- many ------------------------------------------------------------------------------------
 
+my @daemons;
+my $owner = $$;
+END { kill KILL => grep { alive($_) } @daemons if defined $owner && $$ == $owner }
+
 sub daemon {
     my ($log, @arguments) = @_;
     unlink $log;
-    return spawn([ $command, 'dispatch', 'run', '--poll', '50ms', @network, @names, @arguments ], {}, $log);
+    push @daemons, spawn([ $command, 'dispatch', 'run', '--poll', '50ms', @network, @names, @arguments ], {}, $log);
+    return $daemons[-1];
 }
 
 sub stopped {
@@ -490,7 +495,7 @@ subtest 'serving knows nothing of it' => sub {
     $db->run(q{INSERT INTO ads.creatives (id, ad_group_id, type, content, click_url, impression_url) VALUES
         (120, 12, 'native', '{"title": "a"}', 'https://a.example/', 'https://a.example.com/later?n={cachebuster}')});
     my $next = pixels(template($ngx));
-    my $pid = daemon("$dir/log", '--parallel', 256, '--timeout', '5m', '--lease', '20m', '--instance', 'hung');
+    my $pid = daemon("$dir/log", '--parallel', 32, '--timeout', '5m', '--lease', '20m', '--instance', 'hung');
     is $ngx->get($next->())->{status}, 200, 'an impression';
     wait_until { $db->value(q{SELECT count(*) FROM ads.pixel_queue WHERE taken_by = 'hung'}) } 60, 'its pixel to be under way';
     kill STOP => $pid;

@@ -298,8 +298,9 @@ void Fetcher::dial(Fetch& fetch) {
     set(CURLOPT_SSL_VERIFYHOST, 2L);
     if (!limits_.ca_file.empty()) {
         set(CURLOPT_CAINFO, limits_.ca_file.c_str());
-        set(CURLOPT_CAPATH, static_cast<char*>(nullptr));
     }
+    // The list is one file, which libcurl then reads once for all connections.
+    set(CURLOPT_CAPATH, static_cast<char*>(nullptr));
     set(CURLOPT_NOSIGNAL, 1L);
     set(CURLOPT_TIMEOUT_MS, static_cast<long>(left.count()));
     if (!fetch.addresses.empty()) {
