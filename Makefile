@@ -189,11 +189,20 @@ bench: ## ratios of worker CPU per request, against nginx's own handlers
 # ---- installing -------------------------------------------------------------------
 DESTDIR ?=
 PREFIX  ?= /usr
-install: all ## install the module, the command and the list of bots (DESTDIR=, PREFIX=)
+share = $(DESTDIR)$(PREFIX)/share
+install: all ## install the module, the command and what goes with it (DESTDIR=, PREFIX=)
 	install -D -m 644 $(BUILD)/ngx_http_ads_module.so \
 	    $(DESTDIR)$(PREFIX)/lib/nginx/modules/ngx_http_ads_module.so
 	install -D -m 755 $(BUILD)/nginx-ads $(DESTDIR)$(PREFIX)/bin/nginx-ads
-	install -D -m 644 conf/bots.txt $(DESTDIR)$(PREFIX)/share/nginx-ads/bots.txt
+	install -D -m 644 conf/bots.txt $(share)/nginx-ads/bots.txt
+	install -d $(share)/man/man1 $(share)/bash-completion/completions $(share)/zsh/vendor-completions \
+	    $(DESTDIR)$(PREFIX)/lib/systemd/system
+	$(BUILD)/nginx-ads man > $(share)/man/man1/nginx-ads.1
+	$(BUILD)/nginx-ads completion bash > $(share)/bash-completion/completions/nginx-ads
+	$(BUILD)/nginx-ads completion zsh > $(share)/zsh/vendor-completions/_nginx-ads
+	for unit in conf/*.service; do \
+	    sed 's|/usr/bin/|$(PREFIX)/bin/|' $$unit > $(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/} || exit 1; \
+	done
 
 clean: ## remove build/
 	rm -rf $(BUILD)

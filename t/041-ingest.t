@@ -224,8 +224,8 @@ subtest 'pixels' => sub {
     my $seen = event(type => 'impression', creative => 32, serve => 1);
     is ingest($seen, event(type => 'impression', creative => 31, serve => 2), event(type => 'impression', creative => 32, serve => 3, invalid => 2),
         event(type => 'click', creative => 32, serve => 4), event(type => 'impression', creative => 99, serve => 5)), '5 0', 'five events';
-    is_deeply [ $session->query(q{SELECT replace(event_id::text, '-', ''), creative_id, url, tries, state FROM ads.pixel_queue}) ],
-        [ [ $seen->{id}, 32, 'https://pixel.example/?c={cachebuster}', 0, 'waiting' ] ], 'one pixel, of the valid impression whose creative has one';
+    is_deeply [ $session->query(q{SELECT replace(event_id::text, '-', ''), campaign_id, ad_group_id, creative_id, placement, round(extract(epoch FROM happened_at) * 1000), url, tries, taken_by FROM ads.pixel_queue}) ],
+        [ [ $seen->{id}, @$seen{ qw(campaign ad_group creative placement at) }, 'https://pixel.example/?c={cachebuster}', 0, undef ] ], 'one pixel, of the valid impression whose creative has one';
     is ingest($seen), '0 1', 'again';
     is $session->value('SELECT count(*) FROM ads.pixel_queue'), 1, 'it is not queued twice';
 };

@@ -65,7 +65,7 @@ finds(examine(), 'migrations', 'problem', qr/not made by nginx-ads migrate/, qr/
 
 run('migrate', '--to', 4);
 $found = examine();
-finds($found, 'migrations', 'problem', qr/^pending: 5 \(event_indexes\), 6 \(roles\), 7 \(invalid_reasons\) and 2 more/, qr/^nginx-ads migrate$/);
+finds($found, 'migrations', 'problem', qr/^pending: 5 \(event_indexes\), 6 \(roles\), 7 \(invalid_reasons\) and \d+ more/, qr/^nginx-ads migrate$/);
 finds($found, 'indexes', 'problem', qr/^missing: idx_ad_events_/, qr/^nginx-ads migrate$/);
 finds($found, 'rights', 'problem', qr/no role ads_edge/, qr/^nginx-ads migrate$/);
 

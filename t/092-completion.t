@@ -32,11 +32,55 @@ is $?, 0, 'a script for zsh';
 like $zsh, qr/\A#compdef nginx-ads\n/, 'that zsh finds';
 like $zsh, qr/^ +" campaign pause"\) known=".*--dry-run/m, 'with each command';
 
+# With what zsh has of it: the words before the cursor, and compadd for what is offered.
+SKIP: {
+    my ($shell) = grep { -x } map { "$_/zsh" } split /:/, $ENV{PATH};
+    skip 'no zsh on this machine', 5 unless $shell;
+    open my $to, '>', "$dir/_nginx-ads" or die $!;
+    print $to $zsh;
+    close $to;
+    is system($shell, '-n', "$dir/_nginx-ads"), 0, 'that zsh can read';
+    my $words = sub {
+        my @words = @_;
+        return ' ' . join(' ', split ' ', qx{$shell -f -c 'compdef() { }; compadd() { print -- \$list }; fpath=($dir); autoload -Uz _nginx-ads; words=(@words); CURRENT=\$#words; _nginx-ads'}) . ' ';
+    };
+    like $words->('nginx-ads', 'camp'), qr/ campaign .* dispatch /, 'commands';
+    like $words->('nginx-ads', 'campaign', 'pa'), qr/ pause /, 'commands of a command';
+    like $words->('nginx-ads', 'dispatch', 'run', '--parallel', '5', '--'), qr/ --redirects /, 'options, behind arguments';
+    is system($shell, '-f', '-c', "compdef() { [[ \$1 == _nginx_ads ]] }; source $dir/_nginx-ads"), 0, 'it may be sourced';
+}
+
 my $man = qx{$command man};
 is $?, 0, 'a manual page';
 like $man, qr/\A\.TH NGINX\\-ADS 1 /, 'in troff';
 like $man, qr/^\.SS "nginx\\-ads campaign create"\nMake a campaign\.\n/m, 'with each command';
 unlike $man, qr/^\.(?!TH|SH|SS|TP|B |PP|nf|fi)/m, 'and no other requests';
+
+# ---- help ----
+
+# Every command, as the script for bash lists them.
+my @paths = grep { length } split /\|/, (slurp("$dir/bash") =~ /paths="\|([^"]*)"/)[0];
+cmp_ok scalar @paths, '>', 60, 'many commands';
+my @without = grep { (my $help = qx{$command $_ --help}) !~ /^Exit codes: 0 all is well, 1 .*, 2 .*,\n3 [^\n]*\.\n\z/m || $? } @paths;
+is_deeply \@without, [], 'the help of each ends with the exit codes';
+like qx{$command --help}, qr/^Exit codes:\n  0  /m, 'that of all says more of them';
+
+sub slurp { my ($path) = @_; open my $in, '<', $path or die "$path: $!"; local $/; return <$in> }
+
+# ---- make install ----
+
+SKIP: {
+    skip 'not in the folder of the sources', 6 unless -f 'Makefile' && -f 'build/ngx_http_ads_module.so' && -x 'build/nginx-ads';
+    is system("make -s -o all install DESTDIR=$dir/root PREFIX=/opt/ads > $dir/out 2>&1"), 0, 'make install' or diag slurp("$dir/out");
+    my $root = "$dir/root/opt/ads";
+    is_deeply [ grep { !-s "$root/$_" } qw(lib/nginx/modules/ngx_http_ads_module.so bin/nginx-ads share/nginx-ads/bots.txt share/man/man1/nginx-ads.1
+            share/bash-completion/completions/nginx-ads share/zsh/vendor-completions/_nginx-ads) ], [], 'puts all in its place';
+    for my $unit ('scheduler', 'dispatch') {
+        my $text = slurp("$root/lib/systemd/system/nginx-ads-$unit.service");
+        like $text, qr{^ExecStart=/opt/ads/bin/nginx-ads $unit run$}m, "with the unit of $unit";
+        is system("$root/bin/nginx-ads $unit run --help > /dev/null"), 0, 'which names a command';
+    }
+}
 
 system("$command completion fish > $dir/out 2>&1");
 is $? >> 8, 2, 'a shell that is not known';

@@ -33,5 +33,7 @@ void add_scheduler(CLI::App& app, Command& chosen);
 void add_experiment(CLI::App& app, Command& chosen);
 void add_forecast(CLI::App& app, Command& chosen);
 void add_report(CLI::App& app, Command& chosen);
+void add_dispatch(CLI::App& app, Command& chosen);
+void add_privacy(CLI::App& app, Command& chosen);
 
 }  // namespace ads::cli

@@ -84,7 +84,12 @@ _nginx_ads() {{
     list=(${{=known}})
     compadd -a list || _files
 }}
-compdef _nginx_ads nginx-ads
+# As a file of $fpath it is called at once; it may be sourced as well.
+if [[ "${{funcstack[1]}}" == "_nginx-ads" ]]; then
+    _nginx_ads "$@"
+else
+    compdef _nginx_ads nginx-ads
+fi
 )",
                        paths_of(root), cases_of(root));
 }

@@ -11,6 +11,7 @@
 #include "lines.hpp"
 #include "options.hpp"
 #include "table.hpp"
+#include "upload.hpp"
 
 namespace ads::cli {
 
@@ -199,6 +200,7 @@ void add_creative(CLI::App& app, Command& chosen) {
     creative->footer("Example:\n  nginx-ads creative sanitize banner.html");
     add_sanitize(*creative, chosen);
     add_preview(*creative, chosen);
+    add_upload(*creative, chosen);
 }
 
 }  // namespace ads::cli

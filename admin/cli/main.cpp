@@ -20,7 +20,8 @@ constexpr const char* kFooter =
     "  0  all is well\n"
     "  1  the input is wrong: an invalid catalog, a damaged spool, a bad key ring,\n"
     "     a token that is not valid, an answer that is none, an ad group that is not\n"
-    "     there, a database that is newer or changed, a problem that doctor found\n"
+    "     there, a database that is newer or changed, a problem that doctor found,\n"
+    "     a creative or an image that is refused, an address that is blocked\n"
     "  2  the command line is wrong\n"
     "  3  something could not be read, written or reached\n"
     "\n"
@@ -28,6 +29,19 @@ constexpr const char* kFooter =
     "  nginx-ads validate /etc/nginx-ads/catalog.json\n"
     "\n"
     "Colours appear only on a terminal, and never with NO_COLOR set.";
+
+// At the end of every command's help; the command's own says what a 1 may be.
+constexpr const char* kExitCodes =
+    "Exit codes: 0 all is well, 1 the input is wrong, 2 the command line is wrong,\n"
+    "3 something could not be read, written or reached.";
+
+void add_exit_codes(CLI::App& app) {
+    for (auto* sub : app.get_subcommands([](CLI::App*) { return true; })) {
+        const std::string footer = sub->get_footer();
+        sub->footer(footer + (footer.empty() ? "" : "\n\n") + kExitCodes);
+        add_exit_codes(*sub);
+    }
+}
 
 // The heading over the lists of commands.
 void call_commands(CLI::App& app) {
@@ -68,6 +82,8 @@ void describe(CLI::App& app, Command& chosen) {
     add_experiment(app, chosen);
     add_forecast(app, chosen);
     add_report(app, chosen);
+    add_dispatch(app, chosen);
+    add_privacy(app, chosen);
     add_completion(app, chosen);
     call_commands(app);
 }
@@ -80,6 +96,7 @@ std::optional<Exit> read_command_line(CLI::App& app, int argc, char** argv) {
     } catch (const CLI::CallForVersion& e) {
         out().put(fmt::format("{}\n", e.what()));
     } catch (const CLI::Success&) {
+        add_exit_codes(app);
         out().put(app.help());
     } catch (const CLI::ParseError& e) {
         return usage_error(app, e, std::vector<std::string>(argv + 1, argv + argc));

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <ctime>
 #include <map>
 
 #include "commands.hpp"
@@ -43,27 +42,6 @@ std::string_view tag_of(std::string_view task) {
     return task == "daily-budget-reset"                            ? "daily-reset"
            : task == "prune-expired-events" || task == "scheduler" ? "scheduler"
                                                                    : "lifecycle";
-}
-
-// The journal has times of its own.
-void log(std::string_view tag, std::string_view text) {
-    static const bool journal = std::getenv("JOURNAL_STREAM") != nullptr;
-    std::string when;
-    if (!journal) {
-        const std::time_t now = std::time(nullptr);
-        std::tm parts{};
-        gmtime_r(&now, &parts);
-        std::array<char, 32> shown{};
-        std::strftime(shown.data(), shown.size(), "%Y-%m-%dT%H:%M:%SZ ", &parts);
-        when = shown.data();
-    }
-    error_line(fmt::format("{}[{}] {}", when, tag, text));
-}
-
-std::string host_and_process() {
-    std::array<char, 256> host{};
-    gethostname(host.data(), host.size() - 1);
-    return fmt::format("{}:{}", host.data(), getpid());
 }
 
 // What a turn did: each action with those it was done to.
@@ -157,7 +135,7 @@ private:
         totals.turns++;
         totals.changes += count_of(deeds);
         if (options_.verbose || !deeds.empty()) {
-            log(tag_of(task), fmt::format("{}: {}", task, shown(deeds)));
+            log_line(tag_of(task), fmt::format("{}: {}", task, shown(deeds)));
         }
         return true;
     }
@@ -167,7 +145,7 @@ private:
         if (task == "check-experiments") {
             Look look = check_experiments(*database_);
             for (const auto& problem : look.broken) {
-                log(tag_of(task), fmt::format("{}: {}", task, problem));
+                log_line(tag_of(task), fmt::format("{}: {}", task, problem));
             }
             if (!look.completed.empty()) {
                 deeds["completed"] = std::move(look.completed);
@@ -183,7 +161,7 @@ private:
     }
 
     void failed(const std::string& task, const std::string& due, const std::string& why) {
-        log(tag_of(task), fmt::format("{} failed, and is tried again: {}", task, why));
+        log_line(tag_of(task), fmt::format("{} failed, and is tried again: {}", task, why));
         if (due.empty()) {
             return;
         }
@@ -193,7 +171,7 @@ private:
             if (e.lost()) {
                 throw;
             }
-            log("scheduler", fmt::format("cannot record that {} failed: {}", task, e.what()));
+            log_line("scheduler", fmt::format("cannot record that {} failed: {}", task, e.what()));
         }
     }
 
@@ -232,8 +210,8 @@ public:
         : options_(options), tick_(*parse_timeout(options.tick)), scheduler_(options) {}
 
     Exit run() {
-        log("scheduler",
-            fmt::format("started as {}, a tick every {}", scheduler_.instance(), options_.tick));
+        log_line("scheduler", fmt::format("started as {}, a tick every {}", scheduler_.instance(),
+                                          options_.tick));
         manager_.say("READY=1");
         auto next = Clock::now();
         do {
@@ -241,9 +219,9 @@ public:
             next = std::max(next + tick_, Clock::now());
         } while (!stopped_by(next));
         manager_.say("STOPPING=1");
-        log("scheduler", fmt::format("stopped after {}: {}, {}, {} failed", counted(ticks_, "tick"),
-                                     counted(totals_.turns, "task"),
-                                     counted(totals_.changes, "change"), totals_.failures));
+        log_line("scheduler", fmt::format("stopped after {}: {}, {}, {} failed",
+                                          counted(ticks_, "tick"), counted(totals_.turns, "task"),
+                                          counted(totals_.changes, "change"), totals_.failures));
         return Exit::ok;
     }
 
@@ -259,7 +237,7 @@ private:
             totals_.changes += totals.changes;
             totals_.failures += totals.failures;
             if (!trouble_.empty()) {
-                log("scheduler", "PostgreSQL is back");
+                log_line("scheduler", "PostgreSQL is back");
             }
             trouble_.clear();
         } catch (const SqlError& e) {
@@ -278,7 +256,7 @@ private:
 
     void complain_once(const std::string& trouble) {
         if (trouble != trouble_) {
-            log("scheduler", trouble);
+            log_line("scheduler", trouble);
         }
         trouble_ = trouble;
     }

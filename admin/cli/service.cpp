@@ -1,16 +1,21 @@
 #include "service.hpp"
 
+#include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+
+#include "output.hpp"
 
 namespace ads::cli {
 
@@ -87,6 +92,26 @@ bool StopSignal::within(std::chrono::milliseconds time) {
         }
     }
     return came_;
+}
+
+void log_line(std::string_view tag, std::string_view text) {
+    static const bool journal = std::getenv("JOURNAL_STREAM") != nullptr;
+    std::string when;
+    if (!journal) {
+        const std::time_t now = std::time(nullptr);
+        std::tm parts{};
+        gmtime_r(&now, &parts);
+        std::array<char, 32> shown{};
+        std::strftime(shown.data(), shown.size(), "%Y-%m-%dT%H:%M:%SZ ", &parts);
+        when = shown.data();
+    }
+    error_line(fmt::format("{}[{}] {}", when, tag, text));
+}
+
+std::string host_and_process() {
+    std::array<char, 256> host{};
+    gethostname(host.data(), host.size() - 1);
+    return fmt::format("{}:{}", host.data(), getpid());
 }
 
 }  // namespace ads::cli

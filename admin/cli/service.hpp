@@ -34,4 +34,11 @@ private:
     bool came_ = false;
 };
 
+// A line of a daemon's log, on standard error: "TIME [TAG] TEXT". In the journal,
+// which has times of its own, without one.
+void log_line(std::string_view tag, std::string_view text);
+
+// "web1:3370", the name of an instance that was given none.
+std::string host_and_process();
+
 }  // namespace ads::cli

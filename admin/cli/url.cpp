@@ -1,12 +1,7 @@
 // nginx-ads url: may a third party's pixel be fetched from there?
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 
-#include <cstring>
-#include <map>
 #include <memory>
 
 #include "commands.hpp"
@@ -14,6 +9,7 @@
 #include "files.hpp"
 #include "json.hpp"
 #include "lines.hpp"
+#include "resolver.hpp"
 #include "table.hpp"
 
 namespace ads::cli {
@@ -25,87 +21,6 @@ struct Options {
     std::vector<std::string> resolve;
     bool batch = false;
     bool json = false;
-};
-
-// ---- resolvers ----
-
-IpAddress address_of(const addrinfo& info) {
-    IpAddress address;
-    if (info.ai_family == AF_INET6) {
-        address.v6 = true;
-        std::memcpy(address.bytes.data(),
-                    &reinterpret_cast<const sockaddr_in6*>(info.ai_addr)->sin6_addr, 16);
-    } else {
-        std::memcpy(address.bytes.data(),
-                    &reinterpret_cast<const sockaddr_in*>(info.ai_addr)->sin_addr, 4);
-    }
-    return address;
-}
-
-Answers ask_dns(const std::string& host) {
-    addrinfo hints{};
-    hints.ai_family = AF_UNSPEC;
-    hints.ai_socktype = SOCK_STREAM;
-    addrinfo* list = nullptr;
-    Answers answers;
-    // The dot: no search domain of this machine is appended.
-    if (const int error = getaddrinfo((host + ".").c_str(), nullptr, &hints, &list); error != 0) {
-        answers.fault = fmt::format("{} is not found: {}", host, gai_strerror(error));
-        return answers;
-    }
-    const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);
-    for (; list != nullptr; list = list->ai_next) {
-        if (list->ai_family == AF_INET || list->ai_family == AF_INET6) {
-            answers.addresses.push_back(address_of(*list));
-        }
-    }
-    return answers;
-}
-
-std::string host_key(std::string_view host) {
-    std::string key(host.ends_with('.') ? host.substr(0, host.size() - 1) : host);
-    for (char& c : key) {
-        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-    }
-    return key;
-}
-
-// Answers as given on the command line, "host=addr[,addr]".
-class Given {
-public:
-    bool add(std::string_view entry) {
-        const size_t equals = entry.find('=');
-        if (equals == entry.npos || equals == 0) {
-            return false;
-        }
-        Answers& answers = answers_[host_key(entry.substr(0, equals))];
-        for (std::string_view rest = entry.substr(equals + 1); !rest.empty();) {
-            const std::string_view text = rest.substr(0, rest.find(','));
-            rest.remove_prefix(std::min(text.size() + 1, rest.size()));
-            add_address(answers, text);
-        }
-        return true;
-    }
-
-    Answers operator()(const std::string& host) const {
-        const auto at = answers_.find(host_key(host));
-        return at == answers_.end() ? Answers() : at->second;
-    }
-
-private:
-    static void add_address(Answers& answers, std::string_view text) {
-        std::string_view plain = text.substr(0, text.find('%'));  // a zone changes nothing
-        if (plain.starts_with('[') && plain.ends_with(']')) {
-            plain = plain.substr(1, plain.size() - 2);
-        }
-        if (const auto address = parse_ip(plain)) {
-            answers.addresses.push_back(*address);
-        } else {
-            answers.fault = fmt::format("\"{}\" is no address", printable(text));
-        }
-    }
-
-    std::map<std::string, Answers> answers_;
 };
 
 // ---- one ----
@@ -196,13 +111,6 @@ Exit check(const Options& options) {
     return check_one(options);
 }
 
-const CLI::Validator kAnswer(
-    [](const std::string& text) {
-        return Given().add(text) ? std::string()
-                                 : fmt::format("must be HOST=ADDRESS[,ADDRESS], not \"{}\"", text);
-    },
-    "HOST=ADDRESS");
-
 void add_check(CLI::App& url, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* app = url.add_subcommand("check", "Say whether a pixel may be fetched from an address");
@@ -211,7 +119,7 @@ void add_check(CLI::App& url, Command& chosen) {
     app->add_option("--resolve", options->resolve,
                     "What a name stands for, instead of asking DNS; may be repeated")
         ->allow_extra_args(false)
-        ->check(kAnswer)
+        ->check(is_answer())
         ->option_text("HOST=ADDRESS[,ADDRESS]");
     auto* json = app->add_flag("--json", options->json, "Print an object");
     app->add_flag("--batch", options->batch,

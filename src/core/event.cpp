@@ -167,4 +167,28 @@ Read read_record(std::string_view from, Event& e, size_t& used) noexcept {
     return Read::ok;
 }
 
+// The room of what goes is filled up with blanks behind the metadata's "{}", which
+// mean nothing in JSON.
+void erase_person(std::span<char> record) noexcept {
+    constexpr std::string_view kNothing = "{}";
+    const auto payload = load<uint32_t>(record.data());
+    char* at = record.data() + kFrameHead;
+    auto fixed = load<Fixed>(at);
+    const size_t room = size_t{fixed.session_size} + fixed.user_size + fixed.metadata_size;
+    char* strings = at + sizeof fixed + fixed.placement_size + fixed.country_size;
+    std::fill_n(strings, room, ' ');
+    fixed.consent = 0;
+    fixed.user_size = 0;
+    if (room >= kAnonymous.size() + kNothing.size()) {
+        fixed.session_size = static_cast<uint8_t>(kAnonymous.size());
+        strings = std::copy(kAnonymous.begin(), kAnonymous.end(), strings);
+        std::copy(kNothing.begin(), kNothing.end(), strings);
+    } else {
+        fixed.session_size = static_cast<uint8_t>(room);
+    }
+    fixed.metadata_size = static_cast<uint16_t>(room - fixed.session_size);
+    store(at, fixed);
+    store(record.data() + 4, checksum(at, payload));
+}
+
 }  // namespace ads

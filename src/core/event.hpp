@@ -106,6 +106,10 @@ enum class Read : uint8_t {
 // The strings point into `from`.
 Read read_record(std::string_view from, Event& event, size_t& used) noexcept;
 
+// Makes the record at the start of `record`, a whole one, what it would be of somebody
+// who did not consent: no session, no user, no metadata. Its size stays.
+void erase_person(std::span<char> record) noexcept;
+
 // The head of a segment file.
 inline constexpr std::string_view kSegmentMagic = "adspool1";
 inline constexpr size_t kSegmentHead = 32;

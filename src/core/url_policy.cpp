@@ -150,12 +150,12 @@ void read_authority(std::string_view authority, PixelUrl& url) {
     }
 }
 
+}  // namespace
+
 std::string address_fault(const IpAddress& address) {
     const char* use = special_use(address);
     return use == nullptr ? "" : ip_text(address) + " is not public: " + use;
 }
-
-}  // namespace
 
 PixelUrl parse_pixel_url(std::string_view text) {
     PixelUrl url;

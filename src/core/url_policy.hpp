@@ -28,6 +28,9 @@ struct Answers {
 };
 using Resolver = std::function<Answers(const std::string& host)>;
 
+// Why an address may not be dialled, "10.0.0.1 is not public: …"; empty if it may.
+std::string address_fault(const IpAddress& address);
+
 struct PixelCheck {
     std::string fault;  // why it is blocked; empty if it is allowed
     PixelUrl url;

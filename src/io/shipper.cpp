@@ -19,6 +19,7 @@ namespace {
 
 constexpr size_t kChunk = 512 << 10;         // read at once
 constexpr size_t kCloseAt = 1 << 20;         // an own segment that large is closed once shipped
+constexpr int kLooks = 3;                    // at a record that seems damaged
 constexpr Millis kIdle = 1000;               // and any, if nothing has come for so long
 constexpr Millis kFirstPause = 200;          // after a failure, doubled up to
 constexpr Millis kLongestPause = 10'000;     //
@@ -64,6 +65,17 @@ public:
             if (!readable && events.empty()) {
                 return End::unreadable;
             }
+        }
+        // Somebody may have been erased from it while it was read.
+        for (int i = 0; i < kLooks && end == End::damaged && events.empty(); i++) {
+            const timespec pause{0, 10'000'000};
+            nanosleep(&pause, nullptr);
+            data_.clear();
+            at_ = 0;
+            if (!refill()) {
+                return End::unreadable;
+            }
+            end = parse(most, events, sizes);
         }
         return events.empty() ? end : End::none;
     }

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "core/consent.hpp"
+#include "core/pseudonym.hpp"
 #include "core/user_agent.hpp"
 #include "ngx/worker.hpp"
 
@@ -62,11 +63,6 @@ Consent consent_of(ngx_http_request_t* r, const ConsentConf& conf) noexcept {
     return count.verdict();
 }
 
-bool is_session(std::string_view text) noexcept {
-    return text.size() == kSessionChars &&
-           text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
 // 128 bits that nobody can guess, fetched from the kernel some at a time.
 std::string_view new_session_id(ngx_pool_t* pool) noexcept {
     static std::array<uint64_t, 64> reserve;
@@ -88,15 +84,13 @@ std::string_view new_session_id(ngx_pool_t* pool) noexcept {
     return out.text();
 }
 
-// A pseudonym of 128 bits: the keyed hash of the value, and of the value marked.
 std::string_view pseudonym(ngx_pool_t* pool, const SipKey& key, std::string_view text) noexcept {
-    auto* memory = static_cast<char*>(ngx_pnalloc(pool, 32));
+    auto* memory = static_cast<char*>(ngx_pnalloc(pool, kPseudonymChars));
     if (text.empty() || memory == nullptr) {
         return {};
     }
-    Out out(memory, 32);
-    out.hex64(siphash(key, text));
-    out.hex64(siphash({key.k1, key.k0}, text));
+    Out out(memory, kPseudonymChars);
+    write_pseudonym(out, key, text);
     return out.text();
 }
 

@@ -10,8 +10,6 @@
 
 namespace ads::ngx {
 
-inline constexpr size_t kSessionChars = 32;
-
 struct Visitor {
     bool consent = false;      // to keep identifiers
     bool personalize = false;  // to choose by what is known of the visitor

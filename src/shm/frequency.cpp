@@ -121,6 +121,17 @@ struct Control {
     }
 };
 
+// The inverse of mix13: each of its steps turned back, the last one first.
+constexpr uint64_t unmix13(uint64_t x) noexcept {
+    x ^= x >> 31 ^ x >> 62;
+    x *= 0x319642b2d24d8ec3u;
+    x ^= x >> 27 ^ x >> 54;
+    x *= 0x96de1b173f119089u;
+    x ^= x >> 30 ^ x >> 60;
+    return x;
+}
+static_assert(unmix13(mix13(0x0123'4567'89ab'cdef)) == 0x0123'4567'89ab'cdef);
+
 // {epoch : 46, generation : 14, entry : 4}: which entry was the last to get a key.
 constexpr uint64_t next_commit(uint64_t word, uint32_t generation, uint32_t entry) noexcept {
     return ((word >> 18) + 1) << 18 | uint64_t{generation} << 4 | entry;
@@ -421,6 +432,55 @@ void Frequency::give_back(const Step& step) noexcept {
         if (step.bucket->controls[place.entry].compare_exchange_strong(place.word,
                                                                        control.word())) {
             return;
+        }
+    }
+}
+
+// A key is a hash of visitor and subject; it can be turned back, since mixing loses
+// nothing. Of the hash all but the highest bits are in the key, and these have chosen
+// the bucket: for each that may have, the visitor is taken off, and what is left is a
+// subject or, for others' entries, nothing that makes sense. One of others is taken for
+// ours once in a hundred million.
+void Frequency::each_of(uint64_t session, void* context,
+                        bool (*see)(void* context, const Seen& seen)) noexcept {
+    constexpr int kLost = std::countr_zero(kGenerations);
+    for (uint32_t t = 0; t < kFrequencyTables; t++) {
+        const Table& table = tables_[t];
+        for (uint64_t b = 0; b < table.buckets; b++) {
+            auto& entries =
+                *reinterpret_cast<FrequencyBucket*>(table.memory + b * bucket_bytes(table.slots));
+            // The high parts of hashes that lead to this bucket.
+            const uint64_t first = (b << kLost) / table.buckets;
+            const uint64_t last = ((b + 1) << kLost) / table.buckets;
+            for (uint32_t i = 0; i < kFrequencyEntries; i++) {
+                uint64_t key = entries.keys[i].load(std::memory_order_acquire);
+                uint64_t word = entries.controls[i].load(std::memory_order_acquire);
+                const Control control = Control::of(word);
+                if (control.phase != Phase::ready || control.generation != (key & ~kKeyMask)) {
+                    continue;
+                }
+                for (uint64_t high = first; high <= last && high < kGenerations; high++) {
+                    const uint64_t hash = high << (64 - kLost) | key >> kLost;
+                    const uint64_t what = unmix13(unmix13(hash) - session);
+                    const uint64_t part = (what >> 40) - 1;
+                    const uint64_t level = what >> 32 & 0xff;
+                    if (bucket(hash, table.buckets) != b || part > lifetime_count ||
+                        std::min<uint64_t>(part, kCounts) != t ||
+                        level > static_cast<uint64_t>(kClicksLevel)) {
+                        continue;
+                    }
+                    if (see(context,
+                            {static_cast<CapLevel>(level), static_cast<Id>(what), control.last})) {
+                        // Free first: who has found it here finds its exchange refused. Then
+                        // the key, unless somebody has put another one there.
+                        const Control empty{Phase::free, control.generation, 0, false, 0, 0};
+                        if (entries.controls[i].compare_exchange_strong(word, empty.word())) {
+                            entries.keys[i].compare_exchange_strong(key, 0);
+                        }
+                    }
+                    break;
+                }
+            }
         }
     }
 }

@@ -123,6 +123,16 @@ public:
     void give_back(uint64_t session, std::span<const FrequencySubject> subjects,
                    uint32_t now) noexcept;
 
+    // What is known of a visitor: calls `see` for each ring and count, and forgets it if
+    // that says so. Looks at the whole table.
+    struct Seen {
+        CapLevel level;
+        Id id;
+        uint32_t newest;  // Unix seconds
+    };
+    void each_of(uint64_t session, void* context,
+                 bool (*see)(void* context, const Seen& seen)) noexcept;
+
     // Entries thrown out although a cap may still have asked for them.
     uint64_t evicted() const noexcept { return head_->evicted.load(std::memory_order_relaxed); }
     // Takes refused because too many others were at the same bucket.

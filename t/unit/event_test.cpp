@@ -312,4 +312,41 @@ TEST(EventId, NoTwoFactsShareOne) {
     EXPECT_EQ(seen.size(), 112u);
 }
 
+// Whatever the strings are, the record stays whole and as long as it was.
+TEST(Event, APersonIsErased) {
+    std::mt19937_64 random(5);
+    for (int i = 0; i < 2000; i++) {
+        const auto text = [&](size_t most) { return std::string(random() % (most + 1), 'x'); };
+        const std::string session = text(40), user = text(40), placement = text(9), more = text(60);
+        Event event;
+        event.consent = true;
+        event.serve = random();
+        event.price = 7;
+        event.placement = placement;
+        event.session = session;
+        event.user = user;
+        event.metadata = more;
+        std::vector<char> record(kMaxRecord);
+        const size_t size = write_record(event, record);
+        ASSERT_GT(size, 0u);
+        erase_person({record.data(), size});
+        Event read;
+        size_t used = 0;
+        ASSERT_EQ(read_record({record.data(), size}, read, used), Read::ok);
+        EXPECT_EQ(used, size);
+        EXPECT_FALSE(read.consent);
+        EXPECT_EQ(read.user, "");
+        EXPECT_EQ(read.serve, event.serve);
+        EXPECT_EQ(read.price, 7);
+        EXPECT_EQ(read.placement, placement);
+        EXPECT_EQ((std::string(read.session) + std::string(read.metadata)).find('x'),
+                  std::string::npos);
+        if (session.size() + user.size() + more.size() >= 11) {
+            EXPECT_EQ(read.session, kAnonymous);
+            EXPECT_TRUE(read.metadata.starts_with("{}"));
+            EXPECT_EQ(read.metadata.find_first_not_of(' ', 2), std::string_view::npos);
+        }
+    }
+}
+
 }  // namespace

@@ -542,4 +542,42 @@ TEST(ShmFrequency, WhatTheDeadLeftIsTakenOver) {
     EXPECT_EQ(memory.table.evicted(), 1u);
 }
 
+// A visitor's entries are found among all others', whatever they are of.
+TEST(ShmFrequency, AVisitorIsFoundAndForgotten) {
+    for (const uint64_t bytes : {uint64_t{0}, uint64_t{1} << 20, uint64_t{16} << 20}) {
+        Memory memory(bytes);
+        std::mt19937_64 random(7);
+        const uint64_t me = random();
+        const std::array limits{lifetime(3), lifetime(900), FrequencyLimit{CapUnit::day, 50, 1},
+                                FrequencyLimit{CapUnit::rolling, 40, kNow - 100},
+                                FrequencyLimit{CapUnit::rolling, 500, kNow - 100}};
+        const std::array subjects{FrequencySubject{CapLevel::ad_group, 12, limits},
+                                  FrequencySubject{kClicksLevel, 4'294'967'295, {&limits[0], 1}}};
+        for (int i = 0; i < (bytes == 0 ? 3 : 500); i++) {
+            ASSERT_TRUE(memory.table.take(random(), subjects, kNow));
+        }
+        ASSERT_TRUE(memory.table.take(me, subjects, kNow));
+        struct Found {
+            std::vector<std::pair<CapLevel, Id>> list;
+            bool forget = false;
+        } found;
+        const auto look = [&] {
+            found.list.clear();
+            memory.table.each_of(me, &found, [](void* to, const Frequency::Seen& seen) {
+                static_cast<Found*>(to)->list.emplace_back(seen.level, seen.id);
+                EXPECT_EQ(seen.newest, kNow);
+                return static_cast<Found*>(to)->forget;
+            });
+            return found.list.size();
+        };
+        EXPECT_EQ(look(), 6u) << bytes;
+        EXPECT_EQ(std::ranges::count(found.list, std::pair(kClicksLevel, Id{4'294'967'295})), 1);
+        EXPECT_EQ(std::ranges::count(found.list, std::pair(CapLevel::ad_group, Id{12})), 5);
+        found.forget = true;
+        EXPECT_EQ(look(), 6u);
+        EXPECT_EQ(look(), 0u);
+        EXPECT_EQ(memory.drain(me, lifetime(3)), 3u);
+    }
+}
+
 }  // namespace
