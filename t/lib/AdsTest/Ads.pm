@@ -335,7 +335,8 @@ sub segments {
 sub _read_segment {
     my ($path) = @_;
     open my $in, '<:raw', $path or croak "cannot read $path: $!";
-    my $text = do { local $/; <$in> };
+    my $text = do { local $/; <$in> } // '';
+    return ([], length $text) if length $text < 32;    # its worker was killed before it wrote the head
     croak "$path is no segment" unless substr($text, 0, 8) eq 'adspool1';
     my ($at, @events) = 32;
     while (length($text) - $at >= 8) {
