@@ -4,6 +4,8 @@
 #include <array>
 #include <chrono>
 
+#include "core/bytes.hpp"
+
 namespace ads {
 
 namespace {
@@ -223,6 +225,48 @@ TcfError read_all(std::string_view text, VendorId vendor, Core& core, bool& disc
     return TcfError::none;
 }
 
+// What a string says, but for its age. The pixels of a page bring the same one after
+// another: the last ones are kept, each by its whole text.
+struct Said {
+    TcfError error = TcfError::malformed;
+    Core core;
+    bool disclosed = false;
+};
+
+class Remembered {
+public:
+    const Said& read(std::string_view text, VendorId vendor) noexcept {
+        if (std::string_view(text_.data(), size_) != text || vendor_ != vendor || text.empty()) {
+            said_ = {};
+            said_.error = read_all(text, vendor, said_.core, said_.disclosed);
+            size_ = text.copy(text_.data(), text_.size());
+            vendor_ = vendor;
+        }
+        return said_;
+    }
+
+    static constexpr size_t kLongest = 1000;
+
+private:
+    size_t size_ = 0;
+    VendorId vendor_ = 0;
+    std::array<char, kLongest> text_;
+    Said said_;
+};
+
+Said said_by(std::string_view text, VendorId vendor) noexcept {
+    if (text.size() > Remembered::kLongest) {
+        Said said;
+        said.error = read_all(text, vendor, said.core, said.disclosed);
+        return said;
+    }
+    thread_local std::array<Remembered, 32> remembered;
+    // Strings differ in the times at their beginning, and in the vendors at their end.
+    return remembered[(text_hash(text.substr(0, 16)) + text_hash(text.substr(text.size() / 2))) %
+                      remembered.size()]
+        .read(text, vendor);
+}
+
 }  // namespace
 
 Millis thirteen_months_before(Millis now) noexcept {
@@ -238,10 +282,9 @@ Millis thirteen_months_before(Millis now) noexcept {
 
 Tcf read_tcf(std::string_view text, VendorId vendor, Millis now) noexcept {
     Tcf tcf;
-    Core core;
-    bool disclosed = false;
-    tcf.error = read_all(text, vendor, core, disclosed);
-    if (tcf.error != TcfError::none) {
+    const auto [error, core, disclosed] = said_by(text, vendor);
+    tcf.error = error;
+    if (error != TcfError::none) {
         return tcf;
     }
     if (core.policy < kLeastPolicy) {

@@ -211,6 +211,23 @@ TEST(Tcf, ThirteenMonths) {
     EXPECT_EQ(thirteen_months_before(at(2027, 7, 31)), at(2026, 6, 30));
 }
 
+// What is remembered of a string is neither of another vendor nor of another time.
+TEST(Tcf, TheSameStringAgain) {
+    const std::string text = with([](TcString& t) { t.allowed = Vendors{{7, 42}}; });
+    const std::string long_one = text + "." + std::string(990, 'A');
+    constexpr Millis kYear = Millis{366} * 86'400'000;
+    for (int round = 0; round < 3; round++) {
+        EXPECT_EQ(read_tcf(text, 42, kNow).error, TcfError::none);
+        EXPECT_EQ(read_tcf(text, 41, kNow).error, TcfError::not_disclosed);
+        EXPECT_EQ(read_tcf(text, 42, kNow + 2 * kYear).error, TcfError::too_old);
+        EXPECT_EQ(read_tcf(text, 42, kNow - 2 * kYear).error, TcfError::future);
+        EXPECT_EQ(read_tcf(text, 0, kNow).error, TcfError::no_vendor);
+        EXPECT_EQ(read_tcf(text.substr(0, text.size() - 4), 42, kNow).error, TcfError::malformed);
+        EXPECT_EQ(read_tcf("", 42, kNow).error, TcfError::malformed);
+        EXPECT_EQ(read_tcf(long_one, 42, kNow).error, TcfError::malformed);
+    }
+}
+
 TEST(Tcf, RandomOnesByAnotherDecoder) {
     std::mt19937_64 rng(20261116);
     size_t ids = 0;
