@@ -274,7 +274,7 @@ subtest 'nginx -s does not look at the catalog' => sub {
     wait_error(qr/^\$: /);
     my $text = qx('$ngx->{binary}' -s quit -e '@{[$ngx->log_file]}.test' -p '@{[$ngx->prefix]}/' -c '@{[$ngx->path('conf/nginx.conf')]}' 2>&1);
     is $? >> 8, 0, 'a server with a bad catalog can be told to stop' or diag $text;
-    ok wait_until(sub { !alive($ngx->master_pid, $ngx->{statuses}) }, 5), 'and stops';
+    ok wait_until(sub { !alive($ngx->master_pid, $ngx->{statuses}) }, 60), 'and stops';
 };
 
 $ngx->stop;

@@ -276,7 +276,7 @@ SKIP: {
         $ngx->start;
         wait_until { !grep { /\Q$path\E/ } segments(folder($ngx)) } 5, 'the segment to be taken over';
         is_deeply [ map { $_->{type} } events(folder($ngx)) ], ['serve'], 'what comes before can be read';
-        ok wait_until(sub { $ngx->error_log =~ /\Q@{[$path =~ s{.*\/|\.open$}{}gr]}\E/ }, 3), 'the log names the file';
+        ok wait_until(sub { $ngx->error_log =~ /\Q@{[$path =~ s{.*\/|\.open$}{}gr]}\E/ }, 60), 'the log names the file';
         finish($ngx);
     };
 

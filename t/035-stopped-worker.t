@@ -17,7 +17,7 @@ my $ngx     = ads_nginx(workers => 2, catalog => catalog(groups => \@groups, ver
 # A test of what becomes true.
 sub soon(&$) {
     my ($condition, $name) = @_;
-    return ok scalar(&wait_until($condition, 10)), $name;
+    return ok scalar(&wait_until($condition, 60)), $name;
 }
 
 # A connection to each worker.

@@ -65,7 +65,7 @@ sub all_live {
     my $written = time;
     # It takes 2 s at most where there is time to compile; here others may have the processors.
     for my $pid (@pids) {
-        ok scalar(wait_until { served_by($pid) == $version } 20), "$name: the last edit is live in each worker";
+        ok scalar(wait_until { served_by($pid) == $version } 60), "$name: the last edit is live in each worker";
     }
     diag sprintf '%s: live everywhere %.2f s after the last write', $name, time - $written;
     return;
@@ -116,7 +116,7 @@ for my $pid (@pids) {
 # --- an edit that is wrong, in between ---------------------------------------
 
 $ngx->write_file('catalog.json', '{"version": 1, "placements": [');
-ok scalar(wait_until { status($ngx, '?limit=0')->{catalog}{error} } 10), 'a broken edit is refused';
+ok scalar(wait_until { status($ngx, '?limit=0')->{catalog}{error} } 60), 'a broken edit is refused';
 is served_by($_), $version, 'what was there is served on' for @pids;
 edit();
 all_live('repaired');

@@ -237,14 +237,15 @@ is $slow->value('SELECT max(version) FROM ads.migrations'), $before_indexes, '--
 my $writer = $slow->session;
 my $month = $slow->value("SELECT min(inhrelid::regclass::text) FROM pg_inherits WHERE inhparent = 'ads.ad_events'::regclass");
 $writer->run("BEGIN; LOCK $month IN ROW EXCLUSIVE MODE");
-my $one = start('one', 'migrate', '--database', $slow->conninfo);
+my $waits = length $pg->log;
+my $one = start('one', 'migrate', '--database', $slow->conninfo . q{ options='-c log_lock_waits=on'});
 my $building = sub { $slow->value("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'
     AND query LIKE 'CREATE INDEX CONCURRENTLY%'") };
 wait_until { $building->() } 30, 'an index to wait for the writer';
 my $two = start('two', 'migrate', '--database', $slow->conninfo);
 wait_until { read_file('two.err') =~ /another nginx-ads migrate is at work/ } 30, 'the second to wait';
 pass 'the second says that it waits';
-sleep 2;    # longer than deadlock_timeout
+wait_until { substr($pg->log, $waits) =~ /still waiting for/ } 60, 'the server to have looked for deadlocks';
 $writer->run('COMMIT');
 is finish($one), 0, 'the first goes on when the writer is done' or diag $err;
 is finish($two), 0, 'and the second after it' or diag $err;

@@ -58,7 +58,7 @@ sub fault {
     $o{end}->();
     ok wait_until(sub { stored() >= $written }, 90), "$what: what was written meanwhile is stored"
         or diag stored() . " of $written";
-    ok wait_until(sub { !shipping($ngx)->{error} }, 40), "$what: the status is clean again" or diag shipping($ngx)->{error};
+    ok wait_until(sub { !shipping($ngx)->{error} }, 60), "$what: the status is clean again" or diag shipping($ngx)->{error};
     my $result = $load->stop;
     is scalar @{ $result->{failed} }, 0, "$what: no request failed" or diag $result->{failed}[0][1];
     $ledger->add($result);
@@ -126,7 +126,7 @@ SQL
         meanwhile => sub {
             my $before = logins();
             wait_until { logins() >= $before + $workers } 60, 'further attempts';
-            ok wait_until(sub { substr($pg->log, $log) =~ /canceling statement due to lock timeout/ }, 40), 'lock: a backend gives up waiting';
+            ok wait_until(sub { substr($pg->log, $log) =~ /canceling statement due to lock timeout/ }, 60), 'lock: a backend gives up waiting';
             my $backends = $holder->value("SELECT count(*) FROM pg_stat_activity WHERE $ours");
             cmp_ok $backends, '<=', 4 * $workers, 'lock: no crowd of backends that wait for it';
         },
@@ -190,7 +190,7 @@ BEGIN
     END LOOP;
 END \$\$
 SQL
-        ok wait_until(sub { $kills <= (() = substr($pg->log, $log) =~ /terminating connection due to administrator command/g) }, 20),
+        ok wait_until(sub { $kills <= (() = substr($pg->log, $log) =~ /terminating connection due to administrator command/g) }, 60),
             "$kills backends were killed";
     },
     end => sub { },

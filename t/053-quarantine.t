@@ -41,7 +41,7 @@ sub quarantine { return folder_ids($_[0]->path('spool/quarantine')) }
 # Those of the segment whose text this is must be gone from the spool.
 sub gone {
     my ($ngx, $name) = @_;
-    ok wait_until(sub { !-e $ngx->path("spool/$name") }, 30), "$name is done with" or diag shipping($ngx)->{error};
+    ok wait_until(sub { !-e $ngx->path("spool/$name") }, 60), "$name is done with" or diag shipping($ngx)->{error};
     return;
 }
 
@@ -89,7 +89,7 @@ subtest 'bad records among good ones' => sub {
         my ($what, $pattern, $id) = @$kind;
         ok quarantine($ngx)->{$id}, "$what: in quarantine";
         like $why{$id}, $pattern, "$what: its reason";
-        ok wait_until(sub { $ngx->error_log =~ /\[error\] .*ads: event $id is in / }, 10), "$what: and in the log";
+        ok wait_until(sub { $ngx->error_log =~ /\[error\] .*ads: event $id is in / }, 60), "$what: and in the log";
     }
     ok !(-e $ngx->path('spool/quarantine/mixed.damaged')), 'nothing was damaged';
     $ngx->stop;
@@ -217,7 +217,7 @@ subtest 'quarantine cannot be written' => sub {
     $ledger->add_ids(ids(@records));
     my $from = $ngx->log_size;
     put_segment($ngx, 'stuck.seg', segment(@records));
-    ok wait_until(sub { (shipping($ngx)->{error} // '') =~ /quarantine" cannot be written/ }, 20), 'the status tells it';
+    ok wait_until(sub { (shipping($ngx)->{error} // '') =~ /quarantine" cannot be written/ }, 60), 'the status tells it';
 
     # Other events go on, and the error stays.
     my $load = AdsTest::Load->start($ngx, connections => 2, next => paced(pixels($template), 100));
@@ -229,7 +229,7 @@ subtest 'quarantine cannot be written' => sub {
     }
     $ledger->add($load->stop);
     is $silent, 0, "the error stays in the status, asked $asked times";
-    ok wait_until(sub { $pg->value('SELECT count(*) FROM ads.ad_events') >= 300 }, 20), 'other events are stored';
+    ok wait_until(sub { $pg->value('SELECT count(*) FROM ads.ad_events') >= 300 }, 60), 'other events are stored';
     my $lines = () = $ngx->error_log($from) =~ /cannot be written|events go to PostgreSQL again/g;
     cmp_ok $lines, '<=', 3, 'the log is not flooded';
     ok -e $ngx->path('spool/stuck.seg'), 'the segment is still there';
@@ -239,7 +239,7 @@ subtest 'quarantine cannot be written' => sub {
     gone($ngx, 'stuck.seg');
     drained($ngx);
     $ledger->closes('writable again', drained => 1, quarantined => 1);
-    ok wait_until(sub { !shipping($ngx)->{error} }, 20), 'the status is clean again';
+    ok wait_until(sub { !shipping($ngx)->{error} }, 60), 'the status is clean again';
     $ngx->stop;
     is_deeply [ $ngx->problems ], [], 'no alert, clean exit';
 };
@@ -263,10 +263,10 @@ subtest 'a stuck worker' => sub {
         my @bad   = map { record(metadata => 'none') } 1 .. 2;
         $ledger->add_ids(ids(@bad));
         put_segment($ngx, $name, segment(@bad));
-        ok wait_until(sub { (shipping($ngx)->{error} // '') =~ /cannot be written/ }, 10), "worker $pid is stuck: the status tells it";
+        ok wait_until(sub { (shipping($ngx)->{error} // '') =~ /cannot be written/ }, 60), "worker $pid is stuck: the status tells it";
         unlink $blocked or die "$!";
         gone($ngx, $name);
-        ok wait_until(sub { !shipping($ngx)->{error} }, 20), "worker $pid goes on";
+        ok wait_until(sub { !shipping($ngx)->{error} }, 60), "worker $pid goes on";
         system 'rm', '-rf', $ngx->path('spool/kept');
         rename $ngx->path('spool/quarantine'), $ngx->path("kept-$pid");
         $ngx->write_file('spool/quarantine', '');

@@ -59,7 +59,7 @@ sub ships {
     wait_until { status($ngx)->{catalog}{ad_groups} } 30, "$what: a catalog";
     my $template = template($ngx);
     $ngx->get(pixel($template)) for 1 .. 5;
-    ok wait_until(sub { count($database) == $before + 6 }, 30), "$what: events are stored"
+    ok wait_until(sub { count($database) == $before + 6 }, 60), "$what: events are stored"
         or diag 'error: ' . (shipping($ngx)->{error} // 'none');
     is count($database), $before + 6, "$what: as many as there were";
     return;
@@ -76,7 +76,7 @@ sub works {
     my ($what, $conninfo, %o) = @_;
     my $ngx = node($conninfo, %o)->start;
     ships($ngx, $what, $o{database} // $pg);
-    ok wait_until(sub { my $s = status($ngx); !$s->{postgres}{error} && !$s->{catalog}{error} }, 20), "$what: without an error"
+    ok wait_until(sub { my $s = status($ngx); !$s->{postgres}{error} && !$s->{catalog}{error} }, 60), "$what: without an error"
         or diag explain status($ngx)->{postgres};
     $o{meanwhile}->($ngx) if $o{meanwhile};
     ends($ngx, $what);
@@ -90,7 +90,7 @@ sub fails {
     ok ad($ngx), "$what: an ad";
     for my $part (qw(postgres catalog)) {
         my $error = '';
-        ok wait_until(sub { ($error = status($ngx)->{$part}{error} // '') =~ $why }, 30), "$what: the status tells it, $part" or diag $error;
+        ok wait_until(sub { ($error = status($ngx)->{$part}{error} // '') =~ $why }, 60), "$what: the status tells it, $part" or diag $error;
     }
     like $ngx->error_log, $why, "$what: and the log";
     unlike $ngx->error_log, qr/SeCrEt/, "$what: it keeps the password to itself";
@@ -163,7 +163,7 @@ subtest 'several hosts' => sub {
     $other->run('SELECT pg_reload_conf()');
     wait_until { $other->value('SHOW default_transaction_read_only') eq 'on' } 20, 'the setting';
     ships($ngx, 'the first has become read-only', $pg);
-    ok wait_until(sub { !shipping($ngx)->{error} }, 20), 'without an error that lasts' or diag shipping($ngx)->{error};
+    ok wait_until(sub { !shipping($ngx)->{error} }, 60), 'without an error that lasts' or diag shipping($ngx)->{error};
     ends($ngx, 'it has become read-only');
 
     works('the first is read-only', "host=$others[0],$dir port=$others[1],$port $as target_session_attrs=read-write");
@@ -247,7 +247,7 @@ EOC
         $load->wait_for(300);
         # It goes away under load, and comes back.
         $gone->($pid);
-        ok wait_until(sub { shipping($ngx)->{error} }, 20), 'pooler: it is gone, the status tells it';
+        ok wait_until(sub { shipping($ngx)->{error} }, 60), 'pooler: it is gone, the status tells it';
         $load->wait_for(100);
         $pid = $pooler->();
         my $result = $load->stop;
@@ -255,11 +255,11 @@ EOC
         drained($ngx);
         cmp_ok count($pg) - $before, '>=', scalar @{ $result->{answered} }, 'pooler: all events are stored';
         is $pg->value('SELECT count(*) - count(DISTINCT id) FROM ads.ad_events'), 0, 'pooler: none twice';
-        ok wait_until(sub { my $s = status($ngx); !$s->{postgres}{error} && !$s->{catalog}{error} }, 20), 'pooler: without an error';
+        ok wait_until(sub { my $s = status($ngx); !$s->{postgres}{error} && !$s->{catalog}{error} }, 60), 'pooler: without an error';
         $edit->('paused');
-        ok wait_until(sub { !ad($ngx) }, 10), 'pooler: an edit is seen by the poll';
+        ok wait_until(sub { !ad($ngx) }, 60), 'pooler: an edit is seen by the poll';
         $edit->('active');
-        ok wait_until(sub { ad($ngx) }, 10), 'pooler: and the next one';
+        ok wait_until(sub { ad($ngx) }, 60), 'pooler: and the next one';
         ends($ngx, 'pooler');
 
         my $pooled = join ',', 0, $pg->column(q{SELECT pid FROM pg_stat_activity WHERE application_name = 'nginx-ads'});
@@ -268,7 +268,7 @@ EOC
         for my $status (qw(paused active)) {
             my $begin = time;
             $edit->($status);
-            ok wait_until(sub { ad($ngx) == ($status eq 'active') }, 10), "pooler and listen: $status is seen at once";
+            ok wait_until(sub { ad($ngx) == ($status eq 'active') }, 60), "pooler and listen: $status is seen at once";
             note sprintf '%.2f s', time - $begin;
         }
         is $pg->value(qq{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'nginx-ads' AND query LIKE '%catalog%' AND pid NOT IN ($pooled)}), 1,

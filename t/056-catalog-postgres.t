@@ -99,9 +99,9 @@ subtest 'down at the first start' => sub {
     $ngx->start;
     my $answer = $ngx->get('/spot/serve?placement=top');
     is "$answer->{status} $answer->{body}" =~ s/,"message.*//sr, '400 {"error":{"code":"unknown_placement"', 'it knows nothing';
-    ok wait_until(sub { (status($ngx)->{catalog}{error} // '') =~ /^PostgreSQL: / }, 20), 'the status tells why';
+    ok wait_until(sub { (status($ngx)->{catalog}{error} // '') =~ /^PostgreSQL: / }, 60), 'the status tells why';
     $pg->start;
-    ok wait_until(sub { ad($ngx) eq '1' }, 30), 'it comes as soon as the database is there';
+    ok wait_until(sub { ad($ngx) eq '1' }, 60), 'it comes as soon as the database is there';
     is status($ngx)->{catalog}{error}, undef, 'the status is clean';
     ends($ngx, 'down at first');
 };
@@ -165,7 +165,7 @@ subtest 'an invalid catalog' => sub {
     wait_until { ad($ngx) eq '3' } 20, 'the last good one';
     $session->run(q{UPDATE ads.ad_groups SET include_urls = '{^/shop/,"^/a(b"}' WHERE id = 12});
     my $error = '';
-    ok wait_until(sub { $error = status($ngx)->{catalog}{error} }, 20), 'the status tells it';
+    ok wait_until(sub { $error = status($ngx)->{catalog}{error} }, 60), 'the status tells it';
     like $error, qr/campaigns\[0\]\.ad_groups\[0\]\.targeting\.urls\S*\[1\]: /, 'with its path';
     ok $ngx->wait_log(qr/\[error\] .*ads: catalog "postgres" refused: .*campaigns\[0\]\.ad_groups\[0\]/), 'so does the log';
     my $conns = each_worker($ngx);
@@ -178,12 +178,12 @@ subtest 'an invalid catalog' => sub {
     is $ngx->stop, 'QUIT', 'stop';
     $ngx->start;
     is ad($ngx), '3', 'and after a restart';
-    ok wait_until(sub { (status($ngx)->{catalog}{error} // '') =~ /targeting\.urls/ }, 20), 'the status tells it again';
+    ok wait_until(sub { (status($ngx)->{catalog}{error} // '') =~ /targeting\.urls/ }, 60), 'the status tells it again';
     my ($times) = scalar(() = $ngx->error_log =~ /refused: .*targeting\.urls/g);
     cmp_ok $times, '<=', 5, 'the log is not flooded';
     $session->run(q{UPDATE ads.ad_groups SET include_urls = '{}' WHERE id = 12});
-    ok wait_until(sub { ad($ngx) eq '4' }, 20), 'corrected: it serves';
-    ok wait_until(sub { !status($ngx)->{catalog}{error} }, 20), 'the status is clean';
+    ok wait_until(sub { ad($ngx) eq '4' }, 60), 'corrected: it serves';
+    ok wait_until(sub { !status($ngx)->{catalog}{error} }, 60), 'the status is clean';
 };
 
 # --- reloads ------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ subtest 'reloads' => sub {
     $always->('with, and the database is down');
     $pg->start;
     $session = $pg->session;
-    ok wait_until(sub { my $s = status($ngx); !$s->{catalog}{error} && !$s->{postgres}{error} }, 40), 'the status is clean again';
+    ok wait_until(sub { my $s = status($ngx); !$s->{catalog}{error} && !$s->{postgres}{error} }, 60), 'the status is clean again';
 };
 
 # --- the worker that follows it ----------------------------------------------------------------
@@ -274,14 +274,14 @@ subtest '100 edits, 10 a second' => sub {
 # --- the next start, with the database down ----------------------------------------------------
 
 subtest 'down at the next start' => sub {
-    ok wait_until(sub { (AdsTest::Nginx::slurp($ngx->path('state/catalog.json')) // '') =~ /title v1100/ }, 10), 'it is saved';
+    ok wait_until(sub { (AdsTest::Nginx::slurp($ngx->path('state/catalog.json')) // '') =~ /title v1100/ }, 60), 'it is saved';
     is $ngx->stop, 'QUIT', 'stop';
     $session->close;
     $pg->stop;
     for my $how ('stopped', 'killed') {
         $ngx->start;
         is ad($ngx), '1100', "$how: the saved one serves at once";
-        ok wait_until(sub { (status($ngx)->{catalog}{error} // '') =~ /^PostgreSQL: / }, 20), "$how: the status tells why it is old";
+        ok wait_until(sub { (status($ngx)->{catalog}{error} // '') =~ /^PostgreSQL: / }, 60), "$how: the status tells why it is old";
         $ngx->kill_all;
     }
     # What nobody can read is as good as nothing.
@@ -291,8 +291,8 @@ subtest 'down at the next start' => sub {
     is ad($ngx), '', 'a damaged copy: it serves nothing';
     $pg->start;
     $session = $pg->session;
-    ok wait_until(sub { ad($ngx) eq '1100' }, 30), 'a damaged copy: it comes from the database';
-    ok wait_until(sub { (AdsTest::Nginx::slurp($ngx->path('state/catalog.json')) // '') =~ /title v1100/ }, 10), 'a damaged copy: and is saved again';
+    ok wait_until(sub { ad($ngx) eq '1100' }, 60), 'a damaged copy: it comes from the database';
+    ok wait_until(sub { (AdsTest::Nginx::slurp($ngx->path('state/catalog.json')) // '') =~ /title v1100/ }, 60), 'a damaged copy: and is saved again';
 };
 
 $session->close;

@@ -26,7 +26,7 @@ for (1 .. $deaths) {
     kill KILL => $pid;
     $dead{$pid} = 1;
 }
-ok wait_until(sub { grep { !$dead{$_} } $ngx->worker_pids }, 20), 'a worker lives';
+ok wait_until(sub { grep { !$dead{$_} } $ngx->worker_pids }, 60), 'a worker lives';
 is $ngx->get('/spot/serve?placement=top')->{status}, 200, "after $deaths deaths it serves";
 is $ngx->get($path)->{status}, 200, 'a replay is answered';
 is group($ngx, 12)->{impressions}, 1, 'and counts nothing';
@@ -35,7 +35,7 @@ is group($ngx, 12)->{impressions}, 2, 'and counted';
 settled($ngx, $first);
 
 # Most had a place: else this proves nothing.
-ok wait_until(sub { (() = $ngx->error_log =~ /ads: worker \d+ is gone/g) > 256 }, 20), 'more than 256 left something behind'
+ok wait_until(sub { (() = $ngx->error_log =~ /ads: worker \d+ is gone/g) > 256 }, 60), 'more than 256 left something behind'
     or diag scalar(() = $ngx->error_log =~ /ads: worker \d+ is gone/g);
 unlike $ngx->error_log, qr/workers share zone/, 'there was always a place';
 is $ngx->stop, 'QUIT', 'it stops';

@@ -18,7 +18,7 @@ sub begin {
     my $more = delete $o{more} // '';
     my $ngx = limited_nginx(
         workers => 2,
-        limits  => [ limit(1, cap => 100, cap_on => 'impression', budget => 1000), limit(2, budget => 5000, model => 'cpc', price => 40), limit(3, model => 'cpa', price => 500) ],
+        limits  => [ limit(1, cap => 100, cap_on => 'impression', budget => 1000), limit(2, budget => 5000, model => 'cpc', price => 40), limit(3, model => 'cpa', price => 500), limit(4) ],
         http    => <<"EOC",
     ads_ignore         \$arg_ignore;
     ads_consent        off;
@@ -71,15 +71,28 @@ sub story {
     return join ' ', map({ "$_->{type}/$Reasons[ $_->{invalid} ]" } sort { $rank{ $a->{type} } <=> $rank{ $b->{type} } } @mine), map { 'PAID' } @bad;
 }
 
-# Everything that is billed, paced or capped, of all groups.
+# Serves of the fourth, which is for this alone, by both workers; back when their ticks have
+# counted them, and with them all that came before.
+my $Ticks = 8;
+
+sub tick {
+    my ($ngx) = @_;
+    my $counted = sub { (map { $_->{requests} } grep { ($_->{placement} // '') eq 'p4' } @{ status($ngx)->{curves} })[0] // 0 };
+    my $before = $counted->();
+    serve($ngx, 4) for 1 .. $Ticks;
+    wait_until { $counted->() == $before + $Ticks } 60, 'ticks';
+    return;
+}
+
+# Everything that is billed, paced or capped, of all groups but the fourth.
 sub books {
     my ($ngx) = @_;
     my $status = status($ngx);
     return {
         groups => [ map { my $g = $_; [ (map { $g->{$_} } qw(id serves impressions viewables clicks conversions spend_cents)), $g->{refused},
-            map { [ @$_{qw(of used in_flight)} ] } @{ $g->{limits} } ] } @{ $status->{ad_groups} } ],
-        budgets => [ map { [ $_->{id}, @{ $_->{budget} }{qw(used in_flight)} ] } @{ $status->{campaigns} } ],
-        curves  => [ map { $_->{requests} } @{ $status->{curves} } ],
+            map { [ @$_{qw(of used in_flight)} ] } @{ $g->{limits} } ] } grep { $_->{id} != 4 } @{ $status->{ad_groups} } ],
+        budgets => [ map { [ $_->{id}, @{ $_->{budget} }{qw(used in_flight)} ] } grep { $_->{id} != 4 } @{ $status->{campaigns} } ],
+        curves  => [ map { $_->{requests} } grep { ($_->{placement} // '') =~ /^p[1-3]$/ } @{ $status->{curves} } ],
         net     => { map { $_ => $status->{traffic}{$_}{net} } keys %{ $status->{traffic} } },
     };
 }
@@ -113,7 +126,7 @@ sub journey {
 
 subtest 'who asks' => sub {
     my $ngx = begin(more => $Rules);
-    sleep 1;
+    tick($ngx);
     my $before = books($ngx);
     my %expected;
     my $check = sub {
@@ -134,7 +147,8 @@ subtest 'who asks' => sub {
         [ 'X-Moz', 'prefetch' ], [ 'X-Purpose', 'preview' ];
     $check->(network => "from $_", 'X-Forwarded-For' => $_) for '198.51.100.9', '2001:db8::9', '::ffff:198.51.100.1';
     $check->(ignored => 'ads_ignore goes before all others', query => '&ignore=1', 'User-Agent' => undef, Purpose => 'prefetch');
-    sleep 1;
+    tick($ngx);
+    $before->{net}{serve} += $Ticks;
     is_deeply books($ngx), $before, 'nothing of that is billed, paced or capped, or counted as net';
 
     my $status = status($ngx);
@@ -142,7 +156,7 @@ subtest 'who asks' => sub {
     my $sum = 0;
     $sum += $_ for values %expected;
     is $status->{events}{invalid}, $sum, 'and their sum';
-    is $status->{traffic}{$_}{gross}, 42, "gross: $_" for qw(serve impression viewable click conversion);
+    is $status->{traffic}{$_}{gross}, $_ eq 'serve' ? 42 + 2 * $Ticks : 42, "gross: $_" for qw(serve impression viewable click conversion);
     my $metrics = $ngx->get('/metrics?format=prometheus')->{body};
     like $metrics, qr/^ads_recorded_total\{type="click",invalid="bot"\} 9$/m, 'Prometheus has them, too';
     like $metrics, qr/^ads_recorded_total\{type="click",invalid=""\} 0$/m, 'and the net ones';
@@ -306,14 +320,14 @@ subtest 'lists are followed' => sub {
 
     $replace->('bots.txt', "other\nxx\n");
     $replace->('networks.txt', "203.0.113.0/99\n");
-    sleep 2;
+    wait_until { 2 == (() = $ngx->error_log =~ /refused, the one before/g) } 60, 'the lists to be read';
     is $both->('User-Agent' => 'good'), 'serve/bot', 'a bad list does not replace a good one';
     is $both->('X-Forwarded-For' => '203.0.113.7'), 'serve/network', 'nor do bad networks';
     like $ngx->error_log, qr/\[error\].*ads: list of bots "\S+" refused, the one before stays: line 2: "xx" has not from 3 to 128 characters/, 'that is said';
     like $ngx->error_log, qr/\[error\].*ads: list of networks "\S+" refused, the one before stays: line 1: "203\.0\.113\.0\/99" is no network/, 'with the line';
     is scalar(() = $ngx->error_log =~ /refused, the one before/g), 2, 'once';
     unlink $ngx->path('bots.txt');
-    sleep 2;
+    $ngx->wait_log(qr/list of bots .* it cannot be read/);
     is $both->('User-Agent' => 'good'), 'serve/bot', 'nor does a file that is gone';
     like $ngx->error_log, qr/it cannot be read: No such file/, 'which is said';
     $replace->('bots.txt', "");

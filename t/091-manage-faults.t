@@ -9,6 +9,7 @@ use Test::More;
 
 use AdsTest::Command;
 use AdsTest::Postgres;
+use AdsTest::Process qw(wait_until);
 
 my $pg  = AdsTest::Postgres->new;
 my $dir = in_folder();
@@ -136,8 +137,13 @@ is run('campaign', 'pause', 7, '--db', $db->conninfo(user => 'editor')), 0, 'a m
 # On a terminal it asks.
 SKIP: {
     skip 'no script(1)', 3 unless grep { -x "$_/script" } split /:/, $ENV{PATH};
-    write_file('answers', "\nSpring\nacme\nMars\nEurope/Paris\n2027-03-01\n2026-01-01\n2027-06-01\ndaily:-1\ndaily:900\n\n");
-    my $said = qx{(sleep 1; cat answers; sleep 3) | script -qec '$command campaign create' /dev/null};
+    open my $keyboard, '|-', "script -qec '$command campaign create' /dev/null > said" or die $!;
+    $keyboard->autoflush;
+    wait_until { -s 'said' } 60, 'a question';
+    print $keyboard "\nSpring\nacme\nMars\nEurope/Paris\n2027-03-01\n2026-01-01\n2027-06-01\ndaily:-1\ndaily:900\n\n";
+    wait_until { read_file('said') =~ /campaign 11/ };
+    close $keyboard;
+    my $said = read_file('said');
     $said =~ s/\e\[[0-9;]*m//g;
     like $said, qr/It needs one\..*It must be a name of the time zone database.*It must be after the start.*It must be an amount/s,
         'each answer is checked';

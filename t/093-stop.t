@@ -30,7 +30,7 @@ sub open_ones { my ($ngx) = @_; return join ' ', grep { scalar ask($ngx, $_, 4) 
 sub becomes {
     my ($ngx, $expected, $what) = @_;
     my $got = '';
-    ok wait_until(sub { $got = open_ones($ngx); $got eq $expected && open_ones($ngx) eq $expected }, 10), $what
+    ok wait_until(sub { $got = open_ones($ngx); $got eq $expected && open_ones($ngx) eq $expected }, 60), $what
         or diag "open: $got, expected $expected";
     return;
 }
@@ -102,13 +102,14 @@ subtest 'by hand, and wrong' => sub {
     write_list("campaign 3\n");
     becomes($ngx, '1 2 4', 'a list that was written by hand');
     write_list("campaign three\n");
-    ok wait_until(sub { $ngx->error_log =~ /\[error\].*ads: stop list ".*stopped" refused, the one before stays: line 1: "campaign three" does not/ }, 10), 'a wrong one is refused';
+    ok wait_until(sub { $ngx->error_log =~ /\[error\].*ads: stop list ".*stopped" refused, the one before stays: line 1: "campaign three" does not/ }, 60), 'a wrong one is refused';
     is open_ones($ngx), '1 2 4', 'and the one before stays';
     my ($rc, $text) = told('stop', '--state', $state, '--campaign', 4);
     is $rc, 1, 'the command refuses to add to it';
     like $text, qr/stopped: line 1: "campaign three" does not name a campaign by its number\.$/, 'with the line';
     $ngx->reload(wait_old => 1);
     is open_ones($ngx), '', 'who starts with a wrong one serves nothing';
+    is scalar(() = $ngx->error_log =~ /\[error\].*ads: stop list ".*stopped" refused, all is stopped: line 1: /g), 1, 'which the log tells, once';
     is +(told('start', '--state', $state, '--all'))[0], 0, 'all of it can be lifted';
     becomes($ngx, '1 2 3 4', 'as before');
     write_list("campaign 1\n");

@@ -97,7 +97,7 @@ is_deeply \%trials, \%people, 'each person was one trial';
 my $why = JSON::PP::decode_json($pg->value(q{SELECT after FROM ads.audit_log WHERE action = 'verdict' AND row_id = '3'}));
 like $why->{why}, qr/^creative 12 wins: [\d.]+ % against [\d.]+ % of creative 11, p = \S+ of 0\.05\.$/, 'the log says why';
 
-ok wait_until(sub { my @ads = map { (ad($ngx->connection))[0] } 1 .. 20; !grep { $_->{creative} != 12 || $_->{experiment} } @ads }, 20),
+ok wait_until(sub { my @ads = map { (ad($ngx->connection))[0] } 1 .. 20; !grep { $_->{creative} != 12 || $_->{experiment} } @ads }, 60),
     'all traffic goes to it';
 
 $ngx->stop;

@@ -44,7 +44,16 @@ is system(qw(sh -c), 'exec "$@" 2>/dev/null', 'sh', 'openssl', 'req', '-x509', '
     or BAIL_OUT('openssl');
 
 # Takes connections and never says a word.
-my $mute = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 100, Proto => 'tcp') or die $!;
+my $mute = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 100, Proto => 'tcp', Blocking => 0) or die $!;
+
+# A connection of whoever comes after nobody_came.
+sub nobody_came { 1 while $mute->accept; return }
+
+sub somebody_came {
+    my $connection;
+    wait_until { $connection = $mute->accept } 60, 'a request to be under way';
+    return $connection;
+}
 
 my $long = 'x' x 4000;
 my $third = AdsTest::Nginx->new(modules => [], conf => <<"EOC");
@@ -445,10 +454,10 @@ subtest 'several at once' => sub {
 subtest 'killed in the middle' => sub {
     fresh('killed');
     impressions(140, 'https://a.example.com/later?n={cachebuster}', 30);
+    nobody_came();
     my $pid = daemon("$dir/log", '--parallel', 10, '--timeout', '5m', '--lease', '20m', '--instance', 'one');
     wait_until { $db->value(q{SELECT count(*) FROM ads.pixel_queue WHERE taken_by = 'one'}) == 10 } 60, 'it to have taken some';
-    my @held;
-    wait_until { my $c = $mute->accept and push @held, 1; @held } 60, 'a request to be under way';
+    my $held = somebody_came();
     kill KILL => $pid;
     wait_until { !alive($pid) } 20, 'its end';
     is waiting(), 30, 'nothing is lost';
@@ -495,9 +504,10 @@ subtest 'serving knows nothing of it' => sub {
     $db->run(q{INSERT INTO ads.creatives (id, ad_group_id, type, content, click_url, impression_url) VALUES
         (120, 12, 'native', '{"title": "a"}', 'https://a.example/', 'https://a.example.com/later?n={cachebuster}')});
     my $next = pixels(template($ngx));
+    nobody_came();
     my $pid = daemon("$dir/log", '--parallel', 32, '--timeout', '5m', '--lease', '20m', '--instance', 'hung');
     is $ngx->get($next->())->{status}, 200, 'an impression';
-    wait_until { $db->value(q{SELECT count(*) FROM ads.pixel_queue WHERE taken_by = 'hung'}) } 60, 'its pixel to be under way';
+    my $held = somebody_came();
     kill STOP => $pid;
     my $result = AdsTest::Load->start($ngx, connections => 8, next => each_of(map { $next->() } 1 .. 300))->wait_end;
     is scalar @{ $result->{failed} }, 0, 'no request fails while the dispatcher hangs';

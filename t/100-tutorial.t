@@ -68,10 +68,10 @@ like $said{pacing}, qr/Autumn/, 'and its campaign is paced';
 
 my $pixel = qx{curl -s -o /dev/null -w '%{http_code}' 'http://127.0.0.1:$port$ad->{impression_url}'};
 is $pixel, 200, 'its pixel';
-ok wait_until(sub { ($pg->value('SELECT sum(impressions) FROM ads.daily_spend') // 0) == 1 }, 20), 'is counted in PostgreSQL';
+ok wait_until(sub { ($pg->value('SELECT sum(impressions) FROM ads.daily_spend') // 0) == 1 }, 60), 'is counted in PostgreSQL';
 
 kill QUIT => $master;
-ok wait_until(sub { !-e 'nginx.pid' }, 20), 'nginx stops';
+ok wait_until(sub { !-e 'nginx.pid' }, 60), 'nginx stops';
 undef $master;
 unlike read_file('logs/error.log'), qr/\[(?:emerg|alert|crit|error)\]/, 'and has nothing to complain of';
 done_testing;

@@ -4,7 +4,7 @@
 
 namespace ads {
 
-bool Page::excludes(const Image& image, const GroupRecord& group) const noexcept {
+bool Page::some_pick_excludes(const Image& image, const GroupRecord& group) const noexcept {
     const uint32_t advertiser = image.campaign_of(group).advertiser_number;
     for (const auto& pick : picks()) {
         if (!pick.filled()) {

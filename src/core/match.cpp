@@ -74,15 +74,34 @@ bool bit(Row row, uint32_t at) noexcept {
     return (row[at / 64] >> (at % 64) & 1) != 0;
 }
 
+// The first value whose hash is not less. Hashes lie evenly, so a few values are
+// stepped through from where this one would be; among many that place is too far off.
+size_t first_of_hash(std::span<const ValueRecord> values, uint64_t hash) noexcept {
+    constexpr size_t kFew = 256;
+    if (values.size() > kFew) {
+        const auto at =
+            std::lower_bound(values.begin(), values.end(), hash,
+                             [](const ValueRecord& v, uint64_t h) { return v.hash < h; });
+        return static_cast<size_t>(at - values.begin());
+    }
+    auto at = static_cast<size_t>((hash >> 32) * values.size() >> 32);
+    while (at < values.size() && values[at].hash < hash) {
+        at++;
+    }
+    while (at > 0 && values[at - 1].hash >= hash) {
+        at--;
+    }
+    return at;
+}
+
 const ValueRecord* find_value(const Image& image, const Dimension& dimension,
                               std::string_view text) noexcept {
     const auto values = image.get(dimension.values);
     const uint64_t hash = text_hash(text);
-    auto at = std::lower_bound(values.begin(), values.end(), hash,
-                               [](const ValueRecord& v, uint64_t h) { return v.hash < h; });
-    for (; at != values.end() && at->hash == hash; at++) {
-        if (image.text(at->text) == text) {
-            return &*at;
+    for (size_t at = first_of_hash(values, hash); at < values.size() && values[at].hash == hash;
+         at++) {
+        if (image.text(values[at].text) == text) {
+            return &values[at];
         }
     }
     return nullptr;

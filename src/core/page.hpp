@@ -60,9 +60,13 @@ public:
     // Whether an ad on the page and this group exclude each other: one of them
     // wants to be the only one of its advertiser or category, and the other is
     // of the same.
-    bool excludes(const Image& image, const GroupRecord& group) const noexcept;
+    bool excludes(const Image& image, const GroupRecord& group) const noexcept {
+        return !picks().empty() && some_pick_excludes(image, group);
+    }
 
 private:
+    bool some_pick_excludes(const Image& image, const GroupRecord& group) const noexcept;
+
     FixedVector<Pick, kMaxPage> picks_;
 };
 

@@ -70,7 +70,7 @@ void give_way() noexcept {
     // for a shorter turn than that; a turn of 100 ms is the longest there is. Kernels
     // before 6.12 ignore it.
     SchedAttr attr;
-    attr.nice = 10;
+    attr.nice = 19;
     attr.runtime = 100'000'000;
     syscall(SYS_sched_setattr, 0, &attr, 0);
 }

@@ -33,8 +33,9 @@ private:
 // Milliseconds of a clock that only goes forward.
 Millis monotonic() noexcept;
 
-// Makes this thread give way: nice 10, and woken ones may take the CPU from it at
-// once. Not SCHED_IDLE: on a machine that is busy throughout, such a thread does not
+// Makes this thread give way: nice 19, and woken ones may take the CPU from it at
+// once. (At nice 10 a tenth of a busy core is its own, which it takes in lumps of a tick
+// of the kernel.) Not SCHED_IDLE: on a machine that is busy throughout, such a thread does not
 // run at all, and without privileges it cannot leave that class again.
 void give_way() noexcept;
 

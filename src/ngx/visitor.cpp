@@ -131,7 +131,9 @@ std::string_view language_of(ngx_http_request_t* r, const LocConf& conf) noexcep
         text = header(r->headers_in.accept_language);
 #endif
     }
-    text = text.substr(0, text.find_first_of(",; "));
+    const auto* end = std::find_if(text.begin(), text.end(),
+                                   [](char c) { return c == ',' || c == ';' || c == ' '; });
+    text = text.substr(0, static_cast<size_t>(end - text.begin()));
     return text.empty() || text.size() > 35 || text == "*" ? std::string_view()
                                                            : changed(r->pool, text, false);
 }

@@ -424,7 +424,7 @@ void Worker::tick() noexcept {
     const Millis mono = static_cast<Millis>(ngx_current_msec);
     if (mono - last_list_check_ >= kEditCheck) {
         last_list_check_ = mono;
-        follow_stops(leads);
+        follow_stops(leads ? NGX_LOG_NOTICE : NGX_LOG_STDERR);
         if (conf_.lists != nullptr) {
             conf_.lists->follow(log_, leads);
         }

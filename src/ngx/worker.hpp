@@ -129,7 +129,7 @@ private:
     void start_source();
     void start_shipper();
     void start_stops();
-    void follow_stops(bool speak) noexcept;
+    void follow_stops(ngx_uint_t level) noexcept;  // of what it logs
     void apply_stops() noexcept;
     void tend_shipper() noexcept;
 

@@ -8,11 +8,12 @@ void Worker::start_stops() {
     if (conf_.state_path.len > 0) {
         stops_ = std::make_unique<ListFile<StopList>>(std::string(ngx::view(conf_.state_path)) +
                                                       "/stopped");
-        follow_stops(false);
+        // That all is stopped must not be a secret; one worker is enough to tell it.
+        follow_stops(ngx_worker == 0 ? NGX_LOG_ERR : NGX_LOG_STDERR);
     }
 }
 
-void Worker::follow_stops(bool speak) noexcept {
+void Worker::follow_stops(ngx_uint_t level) noexcept {
     if (stops_ == nullptr || !stops_->changed()) {
         return;
     }
@@ -27,14 +28,11 @@ void Worker::follow_stops(bool speak) noexcept {
         stopped_ = StopList::everything();
     }
     apply_stops();
-    if (!speak) {
-        return;
-    }
-    if (!error.empty()) {
+    if (!error.empty() && level >= NGX_LOG_ERR) {
         ngx_log_error(
             NGX_LOG_ERR, log_, 0, "ads: stop list \"%s\" refused, %s: %s", stops_->path().c_str(),
             stops_->version() == 0 ? "all is stopped" : "the one before stays", error.c_str());
-    } else {
+    } else if (error.empty() && level >= NGX_LOG_NOTICE) {
         ngx_log_error(NGX_LOG_NOTICE, log_, 0, "ads: stop list \"%s\" read: %uz stopped",
                       stops_->path().c_str(), stopped_.size());
     }

@@ -307,12 +307,12 @@ sub wait_closed {
 
 sub new {
     my ($class, %o) = @_;
-    my ($sock, $error) = _connect($o{addr} // '127.0.0.1', $o{port}, $o{timeout} // 5);
+    my ($sock, $error) = _connect($o{addr} // '127.0.0.1', $o{port}, $o{timeout} // 30);
     die "$error\n" unless $sock;
     return bless {
         sock    => $sock,
         port    => $o{port},
-        timeout => $o{timeout} // 5,
+        timeout => $o{timeout} // 30,
         host    => $o{host} // 'localhost',
         buffer  => '',
     }, $class;

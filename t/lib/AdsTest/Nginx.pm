@@ -112,7 +112,7 @@ sub new {
         modules   => $o{modules} // [ AdsTest::Conf::modules() ],
         keep      => $o{keep} // $ENV{TEST_NGINX_NO_CLEAN},
         valgrind  => $o{valgrind} // $ENV{TEST_NGINX_USE_VALGRIND},
-        timeout   => $o{timeout} // 10,
+        timeout   => $o{timeout} // 60,
         port      => $o{port},
         owner     => $$,
         ports     => {},
@@ -453,7 +453,7 @@ sub log_tail {
 sub wait_log {
     my ($self, $pattern, $timeout) = @_;
     $pattern = quotemeta $pattern unless ref $pattern;
-    return wait_until { $self->error_log =~ /$pattern/ } $timeout // 5, "\"$pattern\" in the error log";
+    return wait_until { $self->error_log =~ /$pattern/ } $timeout // 60, "\"$pattern\" in the error log";
 }
 
 # The lines that must not be there. allow: strings or regexes of expected ones.
@@ -494,7 +494,7 @@ sub url { return "http://127.0.0.1:$_[0]{port}" . ($_[1] // '/') }
 
 sub connection {
     my ($self, %o) = @_;
-    return AdsTest::Http->new(port => $self->{port}, timeout => 5 * slow(), %o);
+    return AdsTest::Http->new(port => $self->{port}, timeout => 30 * slow(), %o);
 }
 
 # One request on a connection of its own; returns when the server has closed
