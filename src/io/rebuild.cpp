@@ -30,14 +30,36 @@ public:
         }
     }
 
-    void add(const Event& event) {
+    void add(const Event& event, bool in_the_books) {
         if (event.type != EventType::serve) {
             claim(event);
         }
         const uint32_t group = image_.find_group(event.ad_group);
-        if (event.invalid == Invalid::none && group != kNone) {
+        if (event.invalid == Invalid::none && group != kNone && !in_the_books) {
             count(event, group);
         }
+    }
+
+    void add(const BookRow& row) {
+        const uint32_t group = image_.find_group(row.ad_group);
+        if (group == kNone) {
+            return;
+        }
+        if (row.day == 0) {
+            used(group, row.serves, row.impressions, row.clicks, row.spend);
+            return;
+        }
+        on_day(group, row.day, [&](GroupSlot& slot, Day today) {
+            const auto count = [&](Counter counter, uint64_t n) {
+                slot.at(counter).count(row.day, n, today);
+            };
+            count(counter_of(EventType::serve), row.serves);
+            count(counter_of(EventType::impression), row.impressions);
+            count(counter_of(EventType::viewable), row.viewables);
+            count(counter_of(EventType::click), row.clicks);
+            count(counter_of(EventType::conversion), row.conversions);
+            count(Counter::spend, row.spend);
+        });
     }
 
     // What is used of limits follows from the counters, and from all days together.
@@ -74,28 +96,38 @@ private:
     }
 
     void count(const Event& event, uint32_t group) noexcept {
-        const auto& record = image_.groups()[group];
-        const auto& campaign = image_.campaign_of(record);
+        const auto& campaign = image_.campaign_of(image_.groups()[group]);
         const bool pixel = event.type == EventType::impression || event.type == EventType::viewable;
         const Day day = image_.day_of(campaign, (pixel ? event.issued : event.time) / 1000);
-        const Day today = image_.day_of(campaign, now_);
+        const auto price = static_cast<uint64_t>(std::max<MicroCents>(0, event.price));
+        on_day(group, day, [&](GroupSlot& slot, Day today) {
+            slot.at(counter_of(event.type)).count(day, 1, today);
+            slot.at(Counter::spend).count(day, price, today);
+            if (event.type == EventType::serve && event.session == kAnonymous) {
+                slot.anonymous.count(day, 1, today);
+            }
+        });
+        used(group, event.type == EventType::serve ? 1 : 0,
+             event.type == EventType::impression ? 1 : 0, event.type == EventType::click ? 1 : 0,
+             price);
+    }
+
+    // Today's is counted, and yesterday's, whose pixels still come.
+    template <class F>
+    void on_day(uint32_t group, Day day, F count) noexcept {
+        const Day today = image_.day_of(image_.campaign_of(image_.groups()[group]), now_);
         const uint32_t slot = slots_.groups[group].counters;
         if (slot != kNone && day <= today && day + 1 >= today) {
-            state_.slot(slot).at(counter_of(event.type)).count(day, 1, today);
-            if (event.type == EventType::serve && event.session == kAnonymous) {
-                state_.slot(slot).anonymous.count(day, 1, today);
-            }
-            if (event.price > 0) {
-                state_.slot(slot)
-                    .at(Counter::spend)
-                    .count(day, static_cast<uint64_t>(event.price), today);
-            }
+            count(state_.slot(slot), today);
         }
-        const EventType counted =
-            record.cap_on == CapOn::impression ? EventType::impression : EventType::serve;
-        impressions_[group] += event.type == counted ? 1 : 0;
-        clicks_[group] += event.type == EventType::click ? 1 : 0;
-        spent_[record.campaign] += static_cast<uint64_t>(std::max<MicroCents>(0, event.price));
+    }
+
+    void used(uint32_t group, uint64_t serves, uint64_t impressions, uint64_t clicks,
+              uint64_t spend) noexcept {
+        const auto& record = image_.groups()[group];
+        impressions_[group] += record.cap_on == CapOn::impression ? impressions : serves;
+        clicks_[group] += clicks;
+        spent_[record.campaign] += spend;
     }
 
     const Image& image_;
@@ -111,10 +143,13 @@ private:
 
 }  // namespace
 
-Rebuilt rebuild(const std::string& spool, const Image& image, const Slots& slots, State state,
-                const TokenLives& lives, Who me, Seconds now) {
+Rebuilt rebuild(const std::string& spool, const Books& books, const Image& image,
+                const Slots& slots, State state, const TokenLives& lives, Who me, Seconds now) {
     Rebuilt rebuilt;
     Rebuilder rebuilder(image, slots, state, lives, me, now);
+    for (const auto& row : books.rows) {
+        rebuilder.add(row);
+    }
     for (const auto& path : spool_segments(spool)) {
         std::string text;
         if (read_file(path.c_str(), text) != 0) {
@@ -122,8 +157,9 @@ Rebuilt rebuild(const std::string& spool, const Image& image, const Slots& slots
         }
         rebuilt.segments++;
         each_event(text, [&](const Event& event) {
-            rebuilder.add(event);
-            rebuilt.events++;
+            const bool stored = books.has(event_id(event));
+            rebuilder.add(event, stored);
+            rebuilt.events += stored ? 0 : 1;
         });
     }
     rebuilder.finish();

@@ -1,22 +1,24 @@
-// A state that is gone is made again from what the spool still has: today's counters,
-// what was used of lifetime budgets and goals, and which pixels were counted.
+// A state that is gone is made again from what the spool still has and PostgreSQL has
+// stored: today's counters, what was used of lifetime budgets and goals, and, as far as the
+// spool tells, which pixels were counted.
 #pragma once
 
 #include <string>
 
 #include "core/token.hpp"
+#include "io/recall.hpp"
 #include "shm/slots.hpp"
 #include "shm/state.hpp"
 
 namespace ads {
 
 struct Rebuilt {
-    uint64_t events = 0;
+    uint64_t events = 0;  // of the spool, those that PostgreSQL has left out
     uint32_t segments = 0;
 };
 
 // For a state that has counted nothing yet. May throw std::bad_alloc.
-Rebuilt rebuild(const std::string& spool, const Image& image, const Slots& slots, State state,
-                const TokenLives& lives, Who me, Seconds now);
+Rebuilt rebuild(const std::string& spool, const Books& books, const Image& image,
+                const Slots& slots, State state, const TokenLives& lives, Who me, Seconds now);
 
 }  // namespace ads

@@ -4,9 +4,11 @@
 #include <malloc.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "io/file.hpp"
 #include "io/process.hpp"
 #include "io/rebuild.hpp"
 #include "ngx/worker.hpp"
@@ -109,20 +111,69 @@ void with_image(MainConf& conf, F f) noexcept {
     target.zone.leave(pin);
 }
 
-// Where the state folder was lost, the spool tells what was.
-void rebuild_state(ngx_cycle_t* cycle, MainConf& conf) noexcept {
+// 2025-12-31, in days since 1970: a Day counts from there.
+constexpr Seconds kBeforeDayOne = 20'453;
+
+bool state_is_new(const Setup& setup) noexcept {
+    return setup.has_file && setup.file.fresh();
+}
+
+// What PostgreSQL has of a state that was lost, and with it the catalog that was saved there.
+Books recall_books(ngx_cycle_t* cycle, MainConf& conf) {
     auto& setup = *conf.setup;
-    if (!setup.has_file || !setup.file.fresh()) {
+    Books books;
+    if (!state_is_new(setup) || conf.postgres.len == 0) {
+        return books;
+    }
+    RecallConf recalled;
+    recalled.conninfo.assign(view(conf.postgres));
+    recalled.spool = setup.spool_folder;
+    recalled.catalog = setup.placeholder;
+    recalled.longest = std::min(static_cast<Millis>(conf.timeout), recalled.longest);
+    const Seconds days = clock_of(conf) / 1000 / 86'400 - kBeforeDayOne;
+    recalled.since = static_cast<Day>(std::max<Seconds>(1, days - 2));  // wherever a campaign is
+    if (std::string error; !recall(recalled, books, error)) {
+        ngx_log_error(NGX_LOG_WARN, cycle->log, 0,
+                      "ads: the state is new, and PostgreSQL does not tell what was counted: %s",
+                      error.c_str());
+    }
+    return books;
+}
+
+// A node that has no catalog yet need not wait for its workers to fetch it.
+void use_catalog(ngx_cycle_t* cycle, MainConf& conf, const std::string& text) {
+    auto& setup = *conf.setup;
+    if (text.empty()) {
+        return;
+    }
+    auto compiled = catalog::compile(text, clock_of(conf) / 1000);
+    if (!compiled.ok() || compiled.bytes.size() > setup.target.zone.head().half_size) {
+        return;  // the worker that follows the catalog says what is wrong with it
+    }
+    setup.compiled = std::move(compiled);
+    setup.placeholder = false;
+    if (const int error = replace_file(setup.catalog_path, text); error != 0) {
+        ngx_log_error(NGX_LOG_WARN, cycle->log, error, "ads: the catalog cannot be saved in \"%s\"",
+                      setup.catalog_path.c_str());
+    } else {
+        give_to_workers(cycle, setup.catalog_path);
+    }
+}
+
+// Where the state folder was lost, the spool and PostgreSQL tell what was.
+void rebuild_state(ngx_cycle_t* cycle, MainConf& conf, const Books& books) noexcept {
+    auto& setup = *conf.setup;
+    if (!state_is_new(setup)) {
         return;
     }
     with_image(conf, [&](const Image& image, const Slots& slots) {
-        const Rebuilt rebuilt = rebuild(setup.spool_folder, image, slots, setup.target.state,
+        const Rebuilt rebuilt = rebuild(setup.spool_folder, books, image, slots, setup.target.state,
                                         conf.lives, this_process(), clock_of(conf) / 1000);
-        if (rebuilt.events > 0) {
+        if (rebuilt.events > 0 || !books.rows.empty()) {
             ngx_log_error(NGX_LOG_NOTICE, cycle->log, 0,
                           "ads: the state is new: counters made again from %uL events in %uD "
-                          "segments of the spool",
-                          rebuilt.events, rebuilt.segments);
+                          "segments of the spool, and %uz rows of PostgreSQL's books",
+                          rebuilt.events, rebuilt.segments, books.rows.size());
         }
     });
 }
@@ -178,8 +229,10 @@ ngx_int_t init_module(ngx_cycle_t* cycle) {
         // Workers look for the stop list there, and save the catalog of PostgreSQL.
         give_to_workers(cycle, std::string(view(conf->state_path)));
     }
+    const Books books = recall_books(cycle, *conf);
+    use_catalog(cycle, *conf, books.catalog);
     publish_first(cycle, *conf);
-    rebuild_state(cycle, *conf);
+    rebuild_state(cycle, *conf, books);
     pace_first(*conf);
     if (restart) {
         start_worker(cycle, *conf);

@@ -1,0 +1,45 @@
+// What PostgreSQL knows of days whose counters were lost here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/event.hpp"
+#include "core/types.hpp"
+
+namespace ads {
+
+// The books of an ad group on a local day, of all nodes together.
+struct BookRow {
+    Id campaign = 0;
+    Id ad_group = 0;
+    Day day = 0;  // 0: of all days
+    uint64_t serves = 0;
+    uint64_t impressions = 0;
+    uint64_t viewables = 0;
+    uint64_t clicks = 0;
+    uint64_t conversions = 0;
+    uint64_t spend = 0;  // micro-cents
+};
+
+struct Books {
+    std::vector<BookRow> rows;
+    std::vector<EventId> stored;  // of the spool's events those that the rows have, in order
+    std::string catalog;          // the document, if it was asked for
+
+    bool has(const EventId& id) const noexcept;
+};
+
+struct RecallConf {
+    std::string conninfo;
+    std::string spool;
+    bool catalog = false;       // the document is gone, too
+    Day since = 1;              // the first day to tell of
+    Millis longest = 20'000;    // for all of it
+};
+
+// Asks in a process of its own: libpq may wait for long, and a master has no thread that
+// could be left behind. False: see `error`, and nothing is known.
+bool recall(const RecallConf& conf, Books& books, std::string& error);
+
+}  // namespace ads
