@@ -33,9 +33,9 @@ struct Books {
 struct RecallConf {
     std::string conninfo;
     std::string spool;
-    bool catalog = false;       // the document is gone, too
-    Day since = 1;              // the first day to tell of
-    Millis longest = 20'000;    // for all of it
+    bool catalog = false;     // the document is gone, too
+    Day since = 1;            // the first day to tell of
+    Millis longest = 20'000;  // for all of it
 };
 
 // Asks in a process of its own: libpq may wait for long, and a master has no thread that
