@@ -5,42 +5,20 @@ use strict;
 use warnings;
 use lib 't/lib';
 
-use Cwd qw(abs_path getcwd);
 use Digest::SHA qw(sha256_hex);
-use File::Temp qw(tempdir);
-use IPC::Open3 qw(open3);
 use JSON::PP ();
 use MIME::Base64 qw(decode_base64);
 use Test::More;
 
+use AdsTest::Command;
 use AdsTest::Nginx;
 
-my $command = abs_path($ENV{ADS_COMMAND} || 'build/nginx-ads');
--x $command or die "$command is not built: run make cli\n";
-delete $ENV{NO_COLOR};
-$ENV{LC_ALL} = 'C';
-
-my $home = getcwd();
-my $dir  = tempdir(CLEANUP => 1);
-chdir $dir or die $!;
+my $dir = in_folder();
 mkdir 'images';
-END { chdir $home if defined $home }
 
-my ($out, $err, $exit);
-
-sub upload {
-    my @arguments = @_;
-    open my $in, '<', '/dev/null' or die $!;
-    open my $to, '>', '.out' or die $!;
-    open my $to_err, '>', '.err' or die $!;
-    my $pid = open3('<&' . fileno $in, '>&' . fileno $to, '>&' . fileno $to_err, $command, qw(creative upload --folder images), @arguments);
-    waitpid $pid, 0;
-    $exit = $? & 127 ? 'signal ' . ($? & 127) : $? >> 8;
-    ($out, $err) = map { slurp($_) } '.out', '.err';
-    return $exit;
-}
-sub slurp { my ($path) = @_; open my $in, '<:raw', $path or return ''; local $/; return <$in> // '' }
-sub file { my ($name, $bytes) = @_; open my $to, '>:raw', $name or die $!; print $to $bytes; close $to or die $!; return $name }
+sub upload { return run(qw(creative upload --folder images), @_) }
+sub slurp { my ($path) = @_; return -e $path ? read_file($path) : '' }
+sub file { my ($name, $bytes) = @_; write_file($name, $bytes); return $name }
 sub json { return JSON::PP->new->utf8->decode(shift) }
 sub stored { return sort map { s{.*/}{}r } glob 'images/*' }
 

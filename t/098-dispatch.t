@@ -10,31 +10,21 @@ use strict;
 use warnings;
 use lib 't/lib';
 
-use Cwd qw(abs_path getcwd);
-use File::Temp qw(tempdir);
 use IO::Socket::INET ();
-use IPC::Open3 qw(open3);
 use JSON::PP ();
 use List::Util qw(sum);
 use POSIX qw(WNOHANG);
 use Test::More;
 
+use AdsTest::Command;
 use AdsTest::Load;
 use AdsTest::Nginx;
 use AdsTest::Postgres;
 use AdsTest::Process qw(alive slow spawn);
 
-my $command = $ENV{ADS_COMMAND} || 'build/nginx-ads';
--x $command or die "$command is not built: run make cli\n";
-$command = abs_path($command);
 plan skip_all => 'no openssl on this machine' unless grep { -x "$_/openssl" } split /:/, $ENV{PATH};
 
-delete @ENV{ qw(NO_COLOR ADS_DATABASE PGHOST PGPORT PGUSER PGDATABASE PGSERVICE PGOPTIONS COLUMNS JOURNAL_STREAM
-    NOTIFY_SOCKET WATCHDOG_USEC WATCHDOG_PID) };
-$ENV{LC_ALL} = 'C';
-
-my $home = getcwd();
-my $dir  = tempdir(CLEANUP => 1);
+my $dir = in_folder();
 
 # ---- the third parties --------------------------------------------------------------------
 
@@ -137,30 +127,6 @@ sub uris { return sort map { (split /\|/)[2] } seen() }
 
 my $pg = AdsTest::Postgres->new;
 my $db;
-chdir $dir or die $!;
-END { chdir $home if defined $home }
-
-my ($out, $err, $exit);
-
-sub run {
-    my @arguments = @_;
-    open my $in, '<', '/dev/null' or die $!;
-    open my $to, '>', '.out' or die $!;
-    open my $to_err, '>', '.err' or die $!;
-    my $pid = open3('<&' . fileno $in, '>&' . fileno $to, '>&' . fileno $to_err, $command, @arguments);
-    waitpid $pid, 0;
-    $exit = $? & 127 ? 'signal ' . ($? & 127) : $? >> 8;
-    ($out, $err) = map { read_file($_) } '.out', '.err';
-    return $exit;
-}
-
-sub read_file {
-    my $name = shift;
-    open my $file, '<:raw', $name or return '';
-    local $/;
-    return <$file> // '';
-}
-
 sub json { return JSON::PP->new->utf8->decode(shift) }
 
 my @names = map { ('--resolve', $_) } split ' ', 'a.example.com=127.1.0.1 b.example.com=127.1.0.2 inside.example.com=127.2.0.1

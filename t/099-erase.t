@@ -8,44 +8,23 @@ use strict;
 use warnings;
 use lib 't/lib';
 
-use Cwd qw(abs_path);
 use File::Copy qw(copy);
 use File::Find ();
-use File::Temp qw(tempdir);
-use IPC::Open3 qw(open3);
 use JSON::PP ();
 use Test::More;
 
+use AdsTest::Command;
 use AdsTest::Load;
 use AdsTest::Postgres;
 
-my $command = abs_path($ENV{ADS_COMMAND} || 'build/nginx-ads');
--x $command or die "$command is not built: run make cli\n";
 my ($dumper) = grep { -x } glob('/usr/lib/postgresql/*/bin/pg_dump'), map { "$_/pg_dump" } split /:/, $ENV{PATH};
 
-delete @ENV{ qw(NO_COLOR ADS_DATABASE PGHOST PGPORT PGUSER PGDATABASE PGSERVICE PGOPTIONS COLUMNS) };
-@ENV{ qw(LC_ALL USER) } = ('C', 'tester');
+$ENV{USER} = 'tester';
+my $dir = in_folder();
+before('privacy');
 
-my $dir = tempdir(CLEANUP => 1);
-my ($out, $err, $exit);
-
-sub run_with {
-    my ($input, @arguments) = @_;
-    open my $text, '>', "$dir/in" or die $!;
-    print $text $input;
-    close $text;
-    open my $in, '<', "$dir/in" or die $!;
-    open my $to, '>', "$dir/out" or die $!;
-    open my $to_err, '>', "$dir/err" or die $!;
-    my $pid = open3('<&' . fileno $in, '>&' . fileno $to, '>&' . fileno $to_err, $command, 'privacy', @arguments);
-    waitpid $pid, 0;
-    $exit = $? & 127 ? 'signal ' . ($? & 127) : $? >> 8;
-    ($out, $err) = map { slurp("$dir/$_") } 'out', 'err';
-    return $exit;
-}
-sub run  { return run_with('', @_) }
 sub json { return JSON::PP->new->utf8->decode(shift) }
-sub slurp { my ($path) = @_; open my $in, '<:raw', $path or return ''; local $/; return <$in> // '' }
+sub slurp { my ($path) = @_; return -e $path ? read_file($path) : '' }
 
 my $pg = AdsTest::Postgres->new;
 my $db = $pg->database('persons');

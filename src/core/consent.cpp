@@ -8,6 +8,7 @@
 
 #include "core/hash.hpp"
 #include "core/query.hpp"
+#include "core/recent.hpp"
 
 namespace ads {
 
@@ -17,31 +18,6 @@ constexpr size_t kLongestCookie = 4096;
 
 struct Release {
     void operator()(json_t* json) const noexcept { json_decref(json); }
-};
-
-// What a cookie says depends on nothing else, and the cookies of most visitors are the same:
-// the last ones are kept, each by its whole text.
-constexpr size_t kRemembered = 32;
-constexpr size_t kLongestRemembered = 240;
-
-struct Remembered {
-    bool used = false;
-    uint8_t cookie_size = 0;
-    uint8_t path_size = 0;
-    std::array<char, kLongestRemembered> text{};  // the cookie, then the path
-    Ballot ballot;
-
-    bool is_of(std::string_view cookie, std::string_view path) const noexcept {
-        return used && std::string_view(text.data(), cookie_size) == cookie &&
-               std::string_view(text.data() + cookie_size, path_size) == path;
-    }
-    void set(std::string_view cookie, std::string_view path, const Ballot& said) noexcept {
-        used = true;
-        cookie_size = static_cast<uint8_t>(cookie.size());
-        path_size = static_cast<uint8_t>(path.size());
-        std::copy(path.begin(), path.end(), std::copy(cookie.begin(), cookie.end(), text.begin()));
-        ballot = said;
-    }
 };
 
 Ballot both(Vote vote, ConsentReason reason) noexcept {
@@ -111,16 +87,8 @@ static Ballot read_cookie(std::string_view cookie, std::string_view path) noexce
 }
 
 Ballot cookie_ballot(std::string_view cookie, std::string_view path) noexcept {
-    thread_local std::array<Remembered, kRemembered> remembered;
-    if (cookie.size() + path.size() > kLongestRemembered) {
-        return read_cookie(cookie, path);
-    }
-    const std::string_view end = cookie.substr(cookie.size() - std::min<size_t>(cookie.size(), 12));
-    Remembered& entry = remembered[(fnv1a32(end) + cookie.size()) % kRemembered];
-    if (!entry.is_of(cookie, path)) {
-        entry.set(cookie, path, read_cookie(cookie, path));
-    }
-    return entry.ballot;
+    thread_local Recent<Ballot, 240, 32> recent;
+    return recent.find(cookie, text_hash(path), [&] { return read_cookie(cookie, path); });
 }
 
 Ballot tcf_ballot(std::string_view text, VendorId vendor, Millis now) noexcept {

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "core/bytes.hpp"
+#include "core/recent.hpp"
 
 namespace ads {
 
@@ -233,38 +234,13 @@ struct Said {
     bool disclosed = false;
 };
 
-class Remembered {
-public:
-    const Said& read(std::string_view text, VendorId vendor) noexcept {
-        if (std::string_view(text_.data(), size_) != text || vendor_ != vendor || text.empty()) {
-            said_ = {};
-            said_.error = read_all(text, vendor, said_.core, said_.disclosed);
-            size_ = text.copy(text_.data(), text_.size());
-            vendor_ = vendor;
-        }
-        return said_;
-    }
-
-    static constexpr size_t kLongest = 1000;
-
-private:
-    size_t size_ = 0;
-    VendorId vendor_ = 0;
-    std::array<char, kLongest> text_;
-    Said said_;
-};
-
 Said said_by(std::string_view text, VendorId vendor) noexcept {
-    if (text.size() > Remembered::kLongest) {
+    thread_local Recent<Said, 1000, 32> recent;
+    return recent.find(text, vendor, [&] {
         Said said;
         said.error = read_all(text, vendor, said.core, said.disclosed);
         return said;
-    }
-    thread_local std::array<Remembered, 32> remembered;
-    // Strings differ in the times at their beginning, and in the vendors at their end.
-    return remembered[(text_hash(text.substr(0, 16)) + text_hash(text.substr(text.size() / 2))) %
-                      remembered.size()]
-        .read(text, vendor);
+    });
 }
 
 }  // namespace

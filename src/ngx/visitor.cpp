@@ -162,7 +162,7 @@ Visitor visitor_of(ngx_http_request_t* r, bool new_session) noexcept {
     const std::string_view agent = agent_of(r);
     Visitor visitor;
     const uint64_t agent_hash =
-        worker->agents().find(agent, [&](std::string_view text) { return key.agent_hash(text); });
+        worker->agents().find(agent, 0, [&] { return key.agent_hash(agent); });
     visitor.agent = static_cast<uint16_t>(agent_hash);
     visitor.invalid = judge_request(r, conf, agent, agent_hash);
     const auto named_device =

@@ -422,30 +422,4 @@ TEST(UserAgent, TheCacheSaysTheSame) {
         << "by the hash alone";
 }
 
-TEST(UserAgent, HashesAreThoseOfTheText) {
-    const auto caches = std::make_unique<AgentHashes>();
-    size_t hashed = 0;
-    const auto hash = [&](std::string_view text) {
-        hashed++;
-        return std::hash<std::string_view>()(text);
-    };
-    std::mt19937_64 random(5);
-    const auto check = [&](const std::string& text) {
-        ASSERT_EQ(caches->find(text, hash), std::hash<std::string_view>()(text)) << text;
-    };
-    // Lengths about the borders; texts that differ in one place only.
-    for (int round = 0; round < 20'000; round++) {
-        std::string text(random() % 260, 'x');
-        if (!text.empty()) {
-            text[random() % text.size()] = static_cast<char>(random());
-        }
-        check(text);
-    }
-    const std::string agent(kAgents[0].agent);
-    check(agent);
-    hashed = 0;
-    check(agent);
-    EXPECT_EQ(hashed, 0U) << "known from the time before";
-}
-
 }  // namespace
