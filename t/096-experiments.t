@@ -115,8 +115,8 @@ subtest 'a winner' => sub {
     check();
     unlike $err, qr/check-experiments/, 'it ends once';
     run('experiment', 'show', 3);
-    like $out, qr/^  creative 122 50\.0%, won$/m, 'show has the winner';
-    like $out, qr/^  ended at \S+Z by scheduler: creative 122 wins/m, 'and the reason';
+    like $out, qr/^ +122 +50\.0% +100000 +1500  won$/m, 'show has the winner';
+    like $out, qr/^ended at \S+Z by scheduler: creative 122 wins/m, 'and the reason';
     run('export');
     is $exit, 0, 'nginx takes the catalog' or diag $err;
 };
@@ -150,7 +150,7 @@ subtest 'several variants' => sub {
 
 subtest 'start and stop' => sub {
     is run('experiment', 'start', 6), 0, 'a draft is started' or diag $err;
-    is $out, "Experiment 6 runs.\n", 'and it is said';
+    is $out, qq{~ experiment 6\n    status: "draft" -> "running"\n}, 'and it is said';
     is run('experiment', 'start', 6), 1, 'once';
     like $err, qr/experiment 6 is running, and only a draft can be started/, 'and why';
     is run('experiment', 'stop', 6, '--winner', 121), 1, 'a winner from elsewhere';
@@ -165,9 +165,9 @@ subtest 'start and stop' => sub {
     is run('experiment', 'start', 9), 1, 'one at a time in an ad group';
     like $err, qr/experiment 5 runs in ad group 14 already: stop it first/, 'is enough';
     run('experiment', 'list', '--json', '--status', 'completed');
-    is_deeply [ map { [ @$_{ qw(id winner) } ] } @{ json($out)->{experiments} } ], [ [ 3, 122 ], [ 4, undef ], [ 6, 151 ], [ 8, 174 ] ], 'the list';
+    is_deeply [ map { [ @$_{ qw(id winner) } ] } @{ json($out) } ], [ [ 3, 122 ], [ 4, undef ], [ 6, 151 ], [ 8, 174 ] ], 'the list';
     run('experiment', 'list');
-    like $out, qr/^ +3  Image or text +12  completed  ctr +200,000  122$/m, 'for people';
+    like $out, qr/^ 3 +12  Image or text  completed  ctr +2  200000 +122$/m, 'for people';
     for my $case (
         [ 1, qr/there is no experiment 99\./,       'analyze', 99 ],
         [ 1, qr/there is no experiment 99/,         'start',   99 ],

@@ -1,5 +1,5 @@
-// nginx-ads experiment: which variant is better, and starting and stopping the
-// question.
+// nginx-ads experiment analyze: which variant is better. The other commands of
+// experiments are those of management.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -19,9 +19,7 @@ namespace {
 
 struct Options {
     std::string database;
-    std::string status;
     Id id = 0;
-    Id winner = 0;
     bool json = false;
 };
 
@@ -62,16 +60,6 @@ std::string titled(const Experiment& experiment) {
     return experiment.name.empty()
                ? fmt::format("Experiment {}", experiment.id)
                : fmt::format("Experiment {} \"{}\"", experiment.id, printable(experiment.name));
-}
-
-void show_list(const std::vector<Experiment>& list) {
-    out().put(fmt::format("{:>10}  {:<24}{:>10}  {:<11}{:<12}{:>12}  {}\n", "experiment", "name",
-                          "ad group", "status", "metric", "trials", "winner"));
-    for (const auto& e : list) {
-        out().put(fmt::format("{:>10}  {}{:>10}  {:<11}{:<12}{:>12}  {}\n", e.id,
-                              padded(printable(e.name), 24), e.ad_group, e.status, e.metric,
-                              grouped(e.trials()), e.winner ? std::to_string(*e.winner) : "-"));
-    }
 }
 
 void show_head(const Experiment& e) {
@@ -156,69 +144,6 @@ void show_analysis(const Experiment& e, const stats::Judgement& judgement) {
                     chi.statistic, chi.p, judgement.ratio.p));
 }
 
-// ---- the commands ----
-
-Exit list(const Options& options) {
-    Database database(options.database, "nginx-ads experiment");
-    const auto experiments = read_experiments(database, options.status);
-    if (!options.json) {
-        show_list(experiments);
-        return Exit::ok;
-    }
-    const Json root(json_object());
-    json_t* items = json_array();
-    for (const auto& experiment : experiments) {
-        json_array_append_new(items, experiment_json(experiment));
-    }
-    json_object_set_new(root.get(), "experiments", items);
-    print_json(root);
-    return Exit::ok;
-}
-
-Exit show(const Options& options) {
-    Database database(options.database, "nginx-ads experiment");
-    const Experiment experiment = read_one(database, options.id);
-    const Rows log = database.run(
-        "SELECT to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), actor, "
-        "coalesce(after ->> 'why', '') FROM ads.audit_log WHERE table_name = 'experiments' "
-        "AND row_id = $1 AND action = 'verdict' ORDER BY id",
-        {std::to_string(options.id)});
-    if (!options.json) {
-        show_head(experiment);
-        for (const auto& v : experiment.variants) {
-            out().put(fmt::format("  creative {}{} {:.1f}%{}\n", v.creative,
-                                  v.name.empty() ? "" : fmt::format(" \"{}\"", printable(v.name)),
-                                  100 * v.share, experiment.winner == v.creative ? ", won" : ""));
-        }
-        for (size_t i = 0; i < log.size(); i++) {
-            out().put(fmt::format("  ended at {} by {}: {}\n", log.at(i, 0),
-                                  printable(log.at(i, 1)), printable(log.at(i, 2))));
-        }
-        return Exit::ok;
-    }
-    const Json root(experiment_json(experiment));
-    json_t* variants = json_array();
-    for (const auto& v : experiment.variants) {
-        json_t* item = json_object();
-        json_object_set_new(item, "creative", number_json(v.creative));
-        json_object_set_new(item, "name", text_json(v.name));
-        json_object_set_new(item, "share", json_real(v.share));
-        json_array_append_new(variants, item);
-    }
-    json_object_set_new(root.get(), "variants", variants);
-    json_t* ends = json_array();
-    for (size_t i = 0; i < log.size(); i++) {
-        json_t* item = json_object();
-        json_object_set_new(item, "at", text_json(log.at(i, 0)));
-        json_object_set_new(item, "by", text_json(log.at(i, 1)));
-        json_object_set_new(item, "why", text_json(log.at(i, 2)));
-        json_array_append_new(ends, item);
-    }
-    json_object_set_new(root.get(), "ended", ends);
-    print_json(root);
-    return Exit::ok;
-}
-
 Exit analyze(const Options& options) {
     Database database(options.database, "nginx-ads experiment");
     const Experiment experiment = read_one(database, options.id);
@@ -233,76 +158,28 @@ Exit analyze(const Options& options) {
     return Exit::ok;
 }
 
-Exit start(const Options& options) {
-    Database database(options.database, "nginx-ads experiment");
-    database.run("SELECT ads.start_experiment($1)", {std::to_string(options.id)});
-    out().put(fmt::format("Experiment {} runs.\n", options.id));
-    return Exit::ok;
-}
-
-Exit stop(const Options& options) {
-    Database database(options.database, "nginx-ads experiment");
-    const std::string winner = std::to_string(options.winner);
-    database.run(
-        "SELECT ads.end_experiment($1, $2, jsonb_build_object('verdict', 'stopped', 'winner', "
-        "$2::bigint, 'why', 'stopped by hand'))",
-        {std::to_string(options.id),
-         options.winner == 0 ? Param() : Param(std::string_view(winner))});
-    out().put(options.winner == 0
-                  ? fmt::format("Experiment {} is over, without a winner.\n", options.id)
-                  : fmt::format("Experiment {} is over, creative {} gets its traffic.\n",
-                                options.id, options.winner));
-    return Exit::ok;
-}
-
-// What the functions refuse is the user's to put right.
-Exit guarded(Exit (*command)(const Options&), const Options& options) {
-    try {
-        return command(options);
-    } catch (const SqlError& e) {
-        if (e.is("P0002") || e.is("22023")) {
-            throw Failure(Exit::bad_input, e.what());
-        }
-        throw explained(e);
-    }
-}
-
 }  // namespace
 
 void add_experiment(CLI::App& app, Command& chosen) {
     auto options = std::make_shared<Options>();
-    auto* sub = app.add_subcommand("experiment", "Say which variant of an experiment is better");
-    sub->require_subcommand(1);
-    const auto add = [&](const char* name, const char* what, Exit (*command)(const Options&),
-                         bool one, bool json) {
-        auto* made = sub->add_subcommand(name, what);
-        if (one) {
-            made->add_option("ID", options->id, "The experiment")
-                ->required()
-                ->check(whole_number(1, 0xffff'ffff))
-                ->option_text(" ");
-        }
-        made->add_option("--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
-        if (json) {
-            made->add_flag("--json", options->json, "Print an object");
-        }
-        made->footer(fmt::format("Example:\n  nginx-ads experiment {}{}", name, one ? " 3" : ""));
-        made->callback([options, command, &chosen] {
-            chosen = [options, command] { return guarded(command, *options); };
-        });
-        return made;
-    };
-    add("list", "List experiments", list, false, true)
-        ->add_option("--status", options->status, "Only those that are draft, running, completed")
-        ->check(CLI::IsMember({"draft", "running", "completed"}))
-        ->option_text("STATUS");
-    add("show", "Show an experiment, and how it ended", show, true, true);
-    add("analyze", "Compare the variants: look as often as you like", analyze, true, true);
-    add("start", "Start a draft", start, true, false);
-    add("stop", "End an experiment that runs", stop, true, false)
-        ->add_option("--winner", options->winner, "The creative that gets the traffic")
+    auto* sub = app.get_subcommand("experiment")
+                    ->add_subcommand("analyze", "Compare the variants: look as often as you like");
+    sub->add_option("ID", options->id, "The experiment")
+        ->required()
         ->check(whole_number(1, 0xffff'ffff))
-        ->option_text("CREATIVE");
+        ->option_text(" ");
+    sub->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
+    sub->add_flag("--json", options->json, "Print an object");
+    sub->footer("Example:\n  nginx-ads experiment analyze 3");
+    sub->callback([options, &chosen] {
+        chosen = [options] {
+            try {
+                return analyze(*options);
+            } catch (const SqlError& e) {
+                throw explained(e);
+            }
+        };
+    });
 }
 
 }  // namespace ads::cli

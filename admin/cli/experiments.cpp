@@ -190,13 +190,13 @@ json_t* judgement_json(const Experiment& experiment, const stats::Judgement& jud
     return root;
 }
 
-Look check_experiments(Database& database) {
-    Look look;
+Verdicts check_experiments(Database& database) {
+    Verdicts verdicts;
     for (const auto& experiment : read_experiments(database, "running")) {
         const auto judgement = judged(experiment);
         const std::string id = std::to_string(experiment.id);
         if (judgement.verdict == stats::Verdict::sample_ratio) {
-            look.broken.push_back(
+            verdicts.broken.push_back(
                 fmt::format("experiment {}: {}", id, sentence(experiment, judgement)));
             continue;
         }
@@ -214,10 +214,10 @@ Look check_experiments(Database& database) {
             database.run(
                 "SELECT ads.end_experiment($1, $2, $3)",
                 {id, std::to_string(winner), text_of(judgement_json(experiment, judgement))});
-            look.completed.push_back(fmt::format("{}: creative {} wins", id, winner));
+            verdicts.completed.push_back(fmt::format("{}: creative {} wins", id, winner));
         }
     }
-    return look;
+    return verdicts;
 }
 
 }  // namespace ads::cli

@@ -50,10 +50,10 @@ std::string sentence(const Experiment& experiment, const stats::Judgement& judge
 json_t* judgement_json(const Experiment& experiment, const stats::Judgement& judgement);
 
 // Completes what has a verdict, in the caller's transaction.
-struct Look {
+struct Verdicts {
     std::vector<std::string> completed;  // "3 (creative 32 wins)"
     std::vector<std::string> broken;     // sentences about splits that cannot be right
 };
-Look check_experiments(Database& database);
+Verdicts check_experiments(Database& database);
 
 }  // namespace ads::cli

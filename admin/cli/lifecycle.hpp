@@ -1,16 +1,14 @@
-// What may become of a campaign, an ad group or a creative. docs/nginx-ads.md
-// has the same table.
+// What may become of a campaign, an ad group or a creative, and of an experiment.
+// docs/nginx-ads.md has the same tables.
 #pragma once
 
 #include "core/types.hpp"
 
 namespace ads::cli {
 
-inline constexpr size_t kStatuses = Names<Status>::list.size();
-
 // A row for each status that it has, a column for each that it is to have. What
 // is over stays over: a clone begins anew.
-inline constexpr bool kMayBecome[kStatuses][kStatuses] = {
+inline constexpr bool kMayBecome[kCount<Status>][kCount<Status>] = {
     // draft, scheduled, active, paused, completed, archived
     {true, true, true, false, false, true},     // draft
     {true, true, true, true, false, true},      // scheduled
@@ -20,13 +18,27 @@ inline constexpr bool kMayBecome[kStatuses][kStatuses] = {
     {false, false, false, false, false, true},  // archived
 };
 
+// One that is paused is a draft again.
+inline constexpr bool kExperimentMayBecome[kCount<ExperimentStatus>][kCount<ExperimentStatus>] = {
+    // draft, running, completed
+    {true, true, true},    // draft
+    {true, true, true},    // running
+    {false, false, true},  // completed
+};
+
 constexpr bool may_become(Status from, Status to) noexcept {
     return kMayBecome[static_cast<size_t>(from)][static_cast<size_t>(to)];
+}
+constexpr bool may_become(ExperimentStatus from, ExperimentStatus to) noexcept {
+    return kExperimentMayBecome[static_cast<size_t>(from)][static_cast<size_t>(to)];
 }
 
 // What a new one may be.
 constexpr bool may_begin(Status status) noexcept {
     return status != Status::completed && status != Status::archived;
+}
+constexpr bool may_begin(ExperimentStatus status) noexcept {
+    return status != ExperimentStatus::completed;
 }
 
 }  // namespace ads::cli

@@ -1,4 +1,4 @@
-// nginx-ads advertiser, campaign, ad-group, creative, placement.
+// nginx-ads advertiser, campaign, ad-group, creative, placement, experiment.
 #include "manage.hpp"
 
 #include <fmt/format.h>
@@ -24,11 +24,13 @@ constexpr auto kWords = std::to_array<KindWords>({
     {"ad-group", "ad group", "an", "ad groups", "ad_groups", "campaign"},
     {"creative", "creative", "a", "creatives", "creatives", "ad_group"},
     {"placement", "placement", "a", "placements", "placements", nullptr},
+    {"experiment", "experiment", "an", "experiments", "experiments", "ad_group"},
 });
+static_assert(kWords.size() == kKinds);
 
 // What the examples in --help edit.
 const char* example_id(Kind kind) {
-    constexpr auto kIds = std::to_array<const char*>({"acme", "7", "12", "31", "home-top"});
+    constexpr auto kIds = std::to_array<const char*>({"acme", "7", "12", "31", "home-top", "3"});
     return kIds[static_cast<size_t>(kind)];
 }
 
@@ -39,6 +41,7 @@ const char* create_example(Kind kind) {
         "--campaign 7 --name Readers --price-cents 250 --placements home-top",
         "--ad-group 12 --type html --markup-file ad.html --click-url https://acme.example/",
         "home-top --name \"Home, top\" --width 728 --height 90",
+        "--ad-group 12 --name \"Image or text\" --variants 31,32",
     });
     return kExamples[static_cast<size_t>(kind)];
 }
@@ -50,6 +53,7 @@ const char* update_example(Kind kind) {
         "--set price.amount_cents=300 --geos US,!US-AK",
         "--weight 5",
         "--floor-cents 50",
+        "--variants 31:0.7,32:0.3",
     });
     return kExamples[static_cast<size_t>(kind)];
 }
@@ -79,6 +83,9 @@ public:
         add_history();
         if (kind_ == Kind::creative) {
             add_resanitize();
+        } else if (kind_ == Kind::experiment) {
+            add_short("start", "Start a draft", start);
+            add_stop();
         }
     }
 
@@ -133,8 +140,10 @@ private:
                              : "What to change, JSON merged as RFC 7396 says; - is standard input")
             ->option_text("FILE");
         add_fields(app, kind_, options.values);
-        app.add_option("--set", options.sets,
-                       "Any member, like price.amount_cents=300; may be repeated")
+        app.add_option(
+               "--set", options.sets,
+               fmt::format("Any member, like {}; may be repeated",
+                           kind_ == Kind::experiment ? "min_sample=500" : "price.amount_cents=300"))
             ->option_text("PATH=VALUE")
             ->allow_extra_args(false)
             ->take_all();
@@ -144,7 +153,7 @@ private:
     void add_parent(CLI::App& app, std::string& parent, const char* help) const {
         if (kind_ == Kind::ad_group) {
             app.add_option("--campaign", parent, help)->option_text("ID");
-        } else if (kind_ == Kind::creative) {
+        } else if (kind_ == Kind::creative || kind_ == Kind::experiment) {
             app.add_option("--ad-group", parent, help)->option_text("ID");
         }
     }
@@ -173,25 +182,37 @@ private:
     }
 
     std::string pause_help() const {
-        return kind_ == Kind::advertiser  ? "Pause all its campaigns"
-               : kind_ == Kind::placement ? "Let no ad reach it, for now"
-                                          : "Serve it no more, for now";
+        return kind_ == Kind::advertiser   ? "Pause all its campaigns"
+               : kind_ == Kind::placement  ? "Let no ad reach it, for now"
+               : kind_ == Kind::experiment ? "Make it a draft again, which keeps its figures"
+                                           : "Serve it no more, for now";
     }
     std::string resume_help() const {
-        return kind_ == Kind::advertiser ? "Resume all its paused campaigns"
-               : kind_ == Kind::campaign ? "Serve it, from its start on"
-                                         : "Serve it again";
+        return kind_ == Kind::advertiser   ? "Resume all its paused campaigns"
+               : kind_ == Kind::campaign   ? "Serve it, from its start on"
+               : kind_ == Kind::experiment ? "Let it run on, with the figures that it has"
+                                           : "Serve it again";
     }
     std::string archive_help() const {
-        return kind_ == Kind::advertiser  ? "Archive all its campaigns, for good"
-               : kind_ == Kind::placement ? "Remove it, if no ad group names it"
-                                          : "End it for good";
+        return kind_ == Kind::advertiser   ? "Archive all its campaigns, for good"
+               : kind_ == Kind::placement  ? "Remove it, if no ad group names it"
+               : kind_ == Kind::experiment ? "End it for good, without a winner"
+                                           : "End it for good";
     }
 
     void add_short(const char* verb, const std::string& help, Run run) {
         std::shared_ptr<Edit> options;
         auto* app = edit(verb, help, example_id(kind_), run, options);
         add_id(*app, options->id);
+        add_access(*app, options->access, true);
+    }
+
+    void add_stop() {
+        std::shared_ptr<Edit> options;
+        auto* app = edit("stop", "End an experiment that runs", "3 --winner 32", stop, options);
+        add_id(*app, options->id);
+        app->add_option("--winner", options->winner, "The creative that gets the traffic")
+            ->option_text("CREATIVE");
         add_access(*app, options->access, true);
     }
 
@@ -216,7 +237,9 @@ private:
                 ->option_text("TEXT")
                 ->required(named);
         }
-        add_parent(*app, options->parent, "Where it goes (default: beside the original)");
+        if (kind_ != Kind::experiment) {  // elsewhere are other creatives
+            add_parent(*app, options->parent, "Where it goes (default: beside the original)");
+        }
         add_access(*app, options->access, true);
     }
 
@@ -226,6 +249,10 @@ private:
         if (kind_ == Kind::campaign || kind_ == Kind::ad_group || kind_ == Kind::creative) {
             app->add_option("--status", options->status, "Only these")->option_text("STATUS");
             app->add_flag("--all", options->all, "The archived, too");
+        } else if (kind_ == Kind::experiment) {
+            app->add_option("--status", options->status,
+                            "Only those that are draft, running, completed")
+                ->option_text("STATUS");
         }
         if (kind_ == Kind::campaign) {
             app->add_option("--advertiser", options->parent, "Only of this one")
@@ -296,8 +323,8 @@ uint64_t id_of(Kind kind, const std::string& text) {
 }
 
 void add_manage(CLI::App& app, Command& chosen) {
-    for (const Kind kind :
-         {Kind::advertiser, Kind::campaign, Kind::ad_group, Kind::creative, Kind::placement}) {
+    for (const Kind kind : {Kind::advertiser, Kind::campaign, Kind::ad_group, Kind::creative,
+                            Kind::placement, Kind::experiment}) {
         const auto& words = words_of(kind);
         const auto known = app.get_subcommands(
             [&](const CLI::App* sub) { return sub->get_name() == words.command; });
@@ -310,6 +337,8 @@ void add_manage(CLI::App& app, Command& chosen) {
         }
         if (kind == Kind::creative) {
             parent->description("Manage creatives in PostgreSQL; clean HTML and look at it");
+        } else if (kind == Kind::experiment) {
+            parent->description("Manage experiments in PostgreSQL; say which variant is better");
         }
         Adder(*parent, kind, chosen).add_all();
     }

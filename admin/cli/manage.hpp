@@ -15,7 +15,8 @@
 
 namespace ads::cli {
 
-enum class Kind { advertiser, campaign, ad_group, creative, placement };
+enum class Kind { advertiser, campaign, ad_group, creative, placement, experiment };
+inline constexpr size_t kKinds = 6;
 
 struct KindWords {
     const char* command;  // ad-group
@@ -45,6 +46,7 @@ struct Edit {
     std::string id;      // of what is edited; of a new one, or empty
     std::string parent;  // of a new one: the campaign, the ad group
     std::string name;    // of a clone
+    std::string winner;  // of an experiment that is stopped; empty: none
     std::string file;
     Values values;
     std::vector<std::string> sets;  // PATH=VALUE
@@ -56,6 +58,8 @@ Exit pause(const Edit& edit);
 Exit resume(const Edit& edit);
 Exit archive(const Edit& edit);
 Exit clone(const Edit& edit);
+Exit start(const Edit& edit);  // an experiment
+Exit stop(const Edit& edit);
 Exit resanitize(const Edit& edit);
 
 struct Look {

@@ -27,10 +27,6 @@ Json parsed(std::string_view text) {
     return json;
 }
 
-uint64_t number_at(const json_t* object, const char* key) {
-    return static_cast<uint64_t>(json_integer_value(json_object_get(object, key)));
-}
-
 const json_t* list_at(const json_t* object, const char* key) {
     return json_object_get(object, key);
 }
@@ -82,6 +78,8 @@ std::string readable(const std::string& path, const json_t* document) {
             kind = Kind::ad_group;
         } else if (key == "creatives") {
             kind = Kind::creative;
+        } else if (key == "experiments") {
+            kind = Kind::experiment;
         } else if (key != "campaigns") {
             break;
         }
@@ -111,6 +109,10 @@ std::string text_at(const json_t* object, const char* key) {
                                  : std::string();
 }
 
+uint64_t number_at(const json_t* object, const char* key) {
+    return static_cast<uint64_t>(json_integer_value(json_object_get(object, key)));
+}
+
 json_t* with_id(const json_t* list, uint64_t id) {
     size_t i = 0;
     json_t* item = nullptr;
@@ -128,12 +130,12 @@ std::string called(Kind kind, std::string_view id) {
                        text ? "\"" : "");
 }
 
-std::string dumped(const json_t* json) {
+std::string dumped(const json_t* json, size_t digits) {
     struct Free {
         void operator()(char* text) const noexcept { std::free(text); }
     };
     const std::unique_ptr<char, Free> text(
-        json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)));
+        json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(digits)));
     if (text == nullptr) {
         throw std::bad_alloc();
     }
@@ -211,10 +213,12 @@ void Edits::finish() {
 }
 
 Place place_of(Database& database, Kind kind, uint64_t id) {
-    const char* sql = kind == Kind::ad_group
-                          ? "SELECT campaign_id, id FROM ads.ad_groups WHERE id = $1"
-                          : "SELECT g.campaign_id, g.id FROM ads.creatives k "
-                            "JOIN ads.ad_groups g ON g.id = k.ad_group_id WHERE k.id = $1";
+    const std::string sql =
+        kind == Kind::ad_group ? "SELECT campaign_id, id FROM ads.ad_groups WHERE id = $1"
+                               : fmt::format(
+                                     "SELECT g.campaign_id, g.id FROM ads.{} o "
+                                     "JOIN ads.ad_groups g ON g.id = o.ad_group_id WHERE o.id = $1",
+                                     words_of(kind).table);
     const Rows rows = database.run(sql, {std::to_string(id)});
     if (rows.empty()) {
         throw Failure(Exit::bad_input,
@@ -239,16 +243,19 @@ void check_catalog(const std::string& text, const json_t* document) {
                     more == 0 ? "" : fmt::format(" (and {})", counted(more, "more error"))));
 }
 
-void check_transition(Kind kind, const std::string& id, const std::string& from,
-                      const std::string& to) {
-    const auto old_status = named<Status>(from);
-    const auto new_status = named<Status>(to);
+namespace {
+
+template <class S>
+void check_transition_of(Kind kind, const std::string& id, const std::string& from,
+                         const std::string& to) {
+    const auto old_status = named<S>(from);
+    const auto new_status = named<S>(to);
     if (!old_status || !new_status || may_become(*old_status, *new_status)) {
         return;  // a name that is none is told by the catalog's own check
     }
     std::vector<std::string_view> allowed;
-    for (size_t i = 0; i < kStatuses; i++) {
-        const auto status = static_cast<Status>(i);
+    for (size_t i = 0; i < kCount<S>; i++) {
+        const auto status = static_cast<S>(i);
         if (status != *old_status && may_become(*old_status, status)) {
             allowed.push_back(name_of(status));
         }
@@ -256,9 +263,17 @@ void check_transition(Kind kind, const std::string& id, const std::string& from,
     throw Failure(
         Exit::bad_input,
         allowed.empty()
-            ? fmt::format("{} is archived and stays so: clone it to begin anew.", called(kind, id))
+            ? fmt::format("{} is {} and stays so: clone it to begin anew.", called(kind, id), from)
             : fmt::format("{} is {} and cannot become {}, only {}.", called(kind, id), from, to,
                           fmt::join(allowed, ", ")));
+}
+
+}  // namespace
+
+void check_transition(Kind kind, const std::string& id, const std::string& from,
+                      const std::string& to) {
+    kind == Kind::experiment ? check_transition_of<ExperimentStatus>(kind, id, from, to)
+                             : check_transition_of<Status>(kind, id, from, to);
 }
 
 // ---- a campaign ----
@@ -269,15 +284,17 @@ CampaignEdit::CampaignEdit(Edits& edits, uint64_t id)
       before_text_(
           edits.database().value("SELECT ads.campaign_document($1)", {std::to_string(id)})),
       before_(parsed(before_text_)),
-      document_(parsed(before_text_)) {
-    // A number of more digits than a double keeps would be written back as another.
+      document_(parsed(before_text_)) {}
+
+// A number of more digits than a double keeps would be written back as another.
+void CampaignEdit::check_numbers() const {
     const json_t* campaigns = json_object_get(before_.get(), "campaigns");
     const std::string text = dumped(campaigns);
     if (json_equal(parsed(text).get(), campaigns) == 0) {
         throw Failure(Exit::bad_input,
                       fmt::format("campaign {} has a number of more than 15 digits, which only "
                                   "\"nginx-ads export\" and \"import\" keep: edit it with these.",
-                                  id));
+                                  id_));
     }
 }
 
@@ -307,8 +324,21 @@ json_t* CampaignEdit::creative(Place place, uint64_t id) const {
     return found;
 }
 
+json_t* CampaignEdit::experiment(uint64_t id) const {
+    json_t* found = with_id(list_at(document_.get(), "experiments"), id);
+    if (found == nullptr) {
+        throw Failure(Exit::bad_input,
+                      fmt::format("there is no {}.", called(Kind::experiment, std::to_string(id))));
+    }
+    return found;
+}
+
 void CampaignEdit::add(json_t* campaign) {
     json_array_append_new(json_object_get(document_.get(), "campaigns"), campaign);
+}
+
+void CampaignEdit::add_experiment(json_t* experiment) {
+    json_array_append_new(json_object_get(document_.get(), "experiments"), experiment);
 }
 
 // What a file does not say stays as it is.
@@ -417,6 +447,7 @@ void CampaignEdit::check_names() const {
 }
 
 void CampaignEdit::save() {
+    check_numbers();
     inherit_statuses();
     // Without experiments: groups and creatives that a file leaves out are archived,
     // not gone, so that these are looked at when all is written.
@@ -431,8 +462,12 @@ void CampaignEdit::save() {
         database.run("SELECT ads.put_campaign($1::jsonb)", {dumped(campaign())});
         database.run("SET CONSTRAINTS ALL IMMEDIATE");
     });
+    note_changes();
+}
+
+void CampaignEdit::note_changes() {
     const std::string after =
-        database.value("SELECT ads.campaign_document($1)", {std::to_string(id_)});
+        edits_.database().value("SELECT ads.campaign_document($1)", {std::to_string(id_)});
     if (catalog::parse(before_text_, 1).errors.empty()) {
         check_catalog(after, parsed(after).get());
     }

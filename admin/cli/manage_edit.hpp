@@ -1,4 +1,5 @@
-// A transaction of edits by one person, and the campaigns that are edited in it.
+// A transaction of edits by one person, and the campaigns that are edited in it,
+// each with its experiments.
 #pragma once
 
 #include <optional>
@@ -13,11 +14,13 @@ namespace ads::cli {
 
 // The member as text; empty if it is none.
 std::string text_at(const json_t* object, const char* key);
+uint64_t number_at(const json_t* object, const char* key);  // 0 if it is none
 // The object of a list with this id; null if there is none.
 json_t* with_id(const json_t* list, uint64_t id);
 // "campaign 7"
 std::string called(Kind kind, std::string_view id);
-std::string dumped(const json_t* json);
+// With as many digits of a fraction as people write, or all with 17.
+std::string dumped(const json_t* json, size_t digits = 15);
 
 // PostgreSQL has something against an object: a constraint, a value.
 bool is_refusal(const SqlError& error);
@@ -48,10 +51,10 @@ private:
     const bool dry_run_;
     Database database_;
     Transaction transaction_;
-    uint64_t highest_[5] = {};
+    uint64_t highest_[kKinds] = {};
 };
 
-// Which campaign an ad group or a creative is in, and the group of a creative.
+// Which campaign an ad group, a creative or an experiment is in, and which group.
 struct Place {
     uint64_t campaign = 0;
     uint64_t group = 0;
@@ -67,12 +70,27 @@ public:
     json_t* campaign() const noexcept;  // null if there is none
     json_t* group(uint64_t id) const;   // throws Failure
     json_t* creative(Place place, uint64_t id) const;
+    json_t* experiment(uint64_t id) const;
     void add(json_t* campaign);  // takes it over
+    void add_experiment(json_t* experiment);
 
-    // Checks all that was changed, and writes it. Throws Failure.
+    // Checks all that was changed in the campaign, or in one experiment, and
+    // writes it. Throws Failure.
     void save();
+    void save_experiment(uint64_t id);
+
+    // The same with a statement that changes the experiment.
+    template <class F>
+    void write_experiment(F f);
+
+    // Whether it may begin to run. Throws Failure.
+    void check_may_run(const json_t* experiment) const;
 
 private:
+    void check_numbers() const;
+    void check_experiment(json_t* now, const json_t* old) const;
+    void check_experiment_name(const json_t* now, const json_t* old) const;
+    void note_changes();
     void inherit_statuses();
     void clean();
     void check_statuses() const;
@@ -103,6 +121,15 @@ void Edits::write(F f) {
         }
         throw Failure(Exit::bad_input, std::string("PostgreSQL refuses it: ") + e.what());
     }
+}
+
+template <class F>
+void CampaignEdit::write_experiment(F f) {
+    edits_.write([&] {
+        f(edits_.database());
+        edits_.database().run("SET CONSTRAINTS ALL IMMEDIATE");
+    });
+    note_changes();
 }
 
 }  // namespace ads::cli

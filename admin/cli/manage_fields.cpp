@@ -76,6 +76,18 @@ constexpr auto kPlacement = std::to_array<Field>({
     {"--floor-cents", "floor_cents", As::number, "N", "The least eCPM"},
 });
 
+constexpr auto kExperiment = std::to_array<Field>({
+    {"--name", "name", As::text, "TEXT", "Its name"},
+    {"--status", "status", As::text, "STATUS", "draft or running"},
+    {"--variants", "variants", As::variants, "LIST",
+     "Its creatives, like 31,32 for equal shares, or 31:0.7,32:0.3"},
+    {"--metric", "metric", As::text, "NAME", "ctr or conversion"},
+    {"--alpha", "alpha", As::number, "N", "The chance of a wrong winner (0.05)"},
+    {"--min-sample", "min_sample", As::number, "N",
+     "Trials that each variant needs before a verdict (1000)"},
+    {"--mde", "mde", As::number, "N", "The smallest difference worth finding (0.001)"},
+});
+
 Json parsed(std::string_view text) {
     return Json(
         json_loadb(text.data(), text.size(), JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, nullptr));
@@ -223,6 +235,39 @@ void set_budget(json_t* object, const std::string& text) {
     set_path(object, "budget.amount_cents", number_or_text(text.substr(colon + 1)));
 }
 
+// A creative of digits becomes a number; all else is told by the catalog's own check.
+json_t* variants_json(const std::string& text) {
+    const Json items(list_json(text));
+    json_t* list = json_array();
+    size_t i = 0;
+    json_t* item = nullptr;
+    size_t shares = 0;
+    json_array_foreach(items.get(), i, item) {
+        const std::string variant = json_string_value(item);
+        const size_t colon = variant.find(':');
+        json_t* one = json_object();
+        json_object_set_new(one, "creative", number_or_text(variant.substr(0, colon)));
+        if (colon != variant.npos) {
+            json_object_set_new(one, "share", number_or_text(variant.substr(colon + 1)));
+            shares++;
+        }
+        json_array_append_new(list, one);
+    }
+    if (shares != 0 && shares != json_array_size(list)) {
+        json_decref(list);
+        throw Failure(Exit::usage, fmt::format("--variants must give all of them a share, like "
+                                               "31:0.7,32:0.3, or none, not \"{}\".",
+                                               text));
+    }
+    json_array_foreach(list, i, item) {
+        if (shares == 0) {
+            json_object_set_new(item, "share",
+                                json_real(1.0 / static_cast<double>(json_array_size(list))));
+        }
+    }
+    return list;
+}
+
 void apply_set(json_t* object, const std::string& text) {
     const size_t equals = text.find('=');
     if (equals == text.npos || equals == 0) {
@@ -247,6 +292,8 @@ std::span<const Field> fields_of(Kind kind) {
             return kCreative;
         case Kind::placement:
             return kPlacement;
+        case Kind::experiment:
+            return kExperiment;
     }
     return {};
 }
@@ -285,6 +332,8 @@ void set_field(json_t* object, const Field& field, const std::vector<std::string
             return set_path(object, field.path, text_json(read_input(text)));
         case As::budget:
             return set_budget(object, text);
+        case As::variants:
+            return set_path(object, field.path, variants_json(text));
     }
 }
 

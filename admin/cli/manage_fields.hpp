@@ -12,11 +12,12 @@ namespace ads::cli {
 enum class As {
     text,
     number,
-    moment,  // a date alone is its midnight, UTC; "none" is none
-    list,    // separated by commas
-    texts,   // a value each time the flag is given
-    file,    // the text of a file
-    budget,  // none, daily:CENTS, lifetime:CENTS
+    moment,    // a date alone is its midnight, UTC; "none" is none
+    list,      // separated by commas
+    texts,     // a value each time the flag is given
+    file,      // the text of a file
+    budget,    // none, daily:CENTS, lifetime:CENTS
+    variants,  // creatives, each with its share, or none with one: equal shares
 };
 
 struct Field {

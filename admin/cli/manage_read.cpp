@@ -7,6 +7,7 @@
 #include "grid.hpp"
 #include "json_text.hpp"
 #include "manage_edit.hpp"
+#include "manage_experiment.hpp"
 #include "table.hpp"
 
 namespace ads::cli {
@@ -69,12 +70,28 @@ Listing listing_of(Kind kind) {
                 "FROM ads.placements p WHERE $1 = '' AND $2 = '' AND $3::boolean IS NOT NULL ORDER "
                 "BY p.id",
                 {"ID", "NAME", "STATUS", "WIDTH", "HEIGHT", "TYPES", "SELECT", "FLOOR"}};
+        case Kind::experiment:
+            return {
+                "SELECT e.id, e.ad_group_id AS ad_group, e.name, e.status, e.metric, "
+                "(SELECT count(*) FROM ads.variants v WHERE v.experiment_id = e.id) AS variants, "
+                "(SELECT count(*) FROM ads.experiment_trials t WHERE t.experiment_id = e.id "
+                "AND t.first_impression IS NOT NULL) AS trials, e.winner FROM ads.experiments e "
+                "WHERE ($1 = '' OR e.status::text = $1) "
+                "AND ($2 = '' OR e.ad_group_id = nullif($2, '')::bigint) "
+                "AND $3::boolean IS NOT NULL ORDER BY e.id",
+                {"ID", "AD GROUP", "NAME", "STATUS", "METRIC", "VARIANTS", "TRIALS", "WINNER"}};
     }
     return {};
 }
 
 void check_look(const Look& look) {
-    if (!look.status.empty() && !named<Status>(look.status)) {
+    if (look.kind == Kind::experiment) {
+        if (!look.status.empty() && !named<ExperimentStatus>(look.status)) {
+            throw Failure(Exit::usage,
+                          fmt::format("--status must be draft, running or completed, not \"{}\".",
+                                      look.status));
+        }
+    } else if (!look.status.empty() && !named<Status>(look.status)) {
         throw Failure(Exit::usage,
                       fmt::format("--status must be draft, scheduled, active, paused, completed or "
                                   "archived, not \"{}\".",
@@ -176,10 +193,11 @@ void print_below(const json_t* list, Kind kind) {
     grid.print(2);
 }
 
-void print_object(const Look& look, json_t* object) {
+void print_object(Database& database, const Look& look, json_t* object) {
     const Json copy(json_copy(object));
-    json_object_del(copy.get(), "ad_groups");
-    json_object_del(copy.get(), "creatives");
+    for (const char* key : {"ad_groups", "creatives", "variants"}) {
+        json_object_del(copy.get(), key);
+    }
     Grid grid({"FIELD", "VALUE"});
     flatten("", copy.get(), grid);
     grid.print();
@@ -187,6 +205,8 @@ void print_object(const Look& look, json_t* object) {
         print_below(json_object_get(object, "ad_groups"), Kind::ad_group);
     } else if (look.kind == Kind::ad_group) {
         print_below(json_object_get(object, "creatives"), Kind::creative);
+    } else if (look.kind == Kind::experiment) {
+        print_variants(database, object);
     }
 }
 
@@ -244,6 +264,9 @@ Json object_of(Database& database, const Look& look) {
     if (look.kind == Kind::campaign) {
         return Json(json_incref(found));
     }
+    if (look.kind == Kind::experiment) {
+        return Json(json_incref(with_id(json_object_get(document.get(), "experiments"), id)));
+    }
     found = with_id(json_object_get(found, "ad_groups"), place.group);
     if (look.kind == Kind::creative) {
         found = with_id(json_object_get(found, "creatives"), id);
@@ -270,9 +293,17 @@ std::string history_sql(const Look& look) {
             where += fmt::format(
                 " OR (table_name = 'ad_groups' AND row_id IN (SELECT g::text FROM ({0}) AS t (g)))"
                 " OR (table_name = 'creatives' AND row_id IN (SELECT k.id::text FROM ads.creatives "
-                "k WHERE k.ad_group_id IN ({0})))",
+                "k WHERE k.ad_group_id IN ({0})))"
+                " OR (table_name = 'experiments' AND row_id IN (SELECT e.id::text FROM "
+                "ads.experiments e WHERE e.ad_group_id IN ({0})))",
                 groups);
         }
+    }
+    if (look.kind == Kind::experiment) {
+        where +=
+            " OR (table_name = 'variants' AND row_id IN (SELECT e.id || '/' || k.id FROM "
+            "ads.experiments e JOIN ads.creatives k ON k.ad_group_id = e.ad_group_id "
+            "WHERE e.id = $1::bigint))";
     }
     return fmt::format(
         "SELECT ads.moment_text(at) AS at, actor, action, table_name AS \"table\", row_id AS id, "
@@ -289,6 +320,9 @@ Json row_of(std::string_view text) {
 std::string changed_fields(const Rows& rows, size_t row) {
     const Json before = row_of(rows.at(row, 5));
     const Json after = row_of(rows.at(row, 6));
+    if (rows.at(row, 2) == "verdict") {
+        return printable(text_at(after.get(), "why"));
+    }
     if (rows.null(row, 5) || rows.null(row, 6)) {
         return printable(text_at(rows.null(row, 6) ? before.get() : after.get(), "name"));
     }
@@ -322,7 +356,7 @@ Exit show(const Look& look) {
     Database database(look.access.database, "nginx-ads show");
     try {
         const Json object = object_of(database, look);
-        look.access.json ? print_json(object) : print_object(look, object.get());
+        look.access.json ? print_json(object) : print_object(database, look, object.get());
         return Exit::ok;
     } catch (const SqlError& e) {
         throw explained(e);

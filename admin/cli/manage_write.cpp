@@ -1,4 +1,4 @@
-// create, update, pause, resume, archive, clone.
+// create, update, pause, resume, archive, clone; start and stop of an experiment.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -7,6 +7,7 @@
 #include "changes.hpp"
 #include "core/catalog/formats.hpp"
 #include "manage_edit.hpp"
+#include "manage_experiment.hpp"
 #include "manage_fields.hpp"
 #include "manage_flat.hpp"
 #include "table.hpp"
@@ -129,6 +130,11 @@ Json given_object(const Edit& edit) {
     return object;
 }
 
+// That of what is over for good.
+const char* last_status(Kind kind) {
+    return kind == Kind::experiment ? "completed" : "archived";
+}
+
 json_t* list_in(json_t* object, const char* key) {
     json_t* list = json_object_get(object, key);
     if (!json_is_array(list)) {
@@ -145,11 +151,11 @@ void need_absent(const json_t* object, Kind kind, uint64_t id) {
     }
 }
 
-void need_unarchived(Kind kind, const json_t* object, const std::string& id) {
-    if (text_at(object, "status") == "archived") {
-        throw Failure(Exit::bad_input, fmt::format("{} is archived and stays so: clone it to "
-                                                   "begin anew.",
-                                                   called(kind, id)));
+void need_open(Kind kind, const json_t* object, const std::string& id) {
+    const std::string last = last_status(kind);
+    if (text_at(object, "status") == last) {
+        throw Failure(Exit::bad_input, fmt::format("{} is {} and stays so: clone it to begin anew.",
+                                                   called(kind, id), last));
     }
 }
 
@@ -165,17 +171,27 @@ json_t* need_campaign(const CampaignEdit& campaign, uint64_t id) {
 struct Found {
     CampaignEdit campaign;
     Place place;
+    Kind kind;
     json_t* object;
+
+    void save() {
+        kind == Kind::experiment ? campaign.save_experiment(number_at(object, "id"))
+                                 : campaign.save();
+    }
+    uint64_t parent() const {
+        return kind == Kind::campaign ? 0 : kind == Kind::ad_group ? place.campaign : place.group;
+    }
 };
 
 Found find(Edits& edits, Kind kind, const std::string& text) {
     const uint64_t id = id_of(kind, text);
     const Place place =
         kind == Kind::campaign ? Place{id, 0} : place_of(edits.database(), kind, id);
-    Found found{CampaignEdit(edits, place.campaign), place, nullptr};
-    found.object = kind == Kind::campaign   ? need_campaign(found.campaign, id)
-                   : kind == Kind::ad_group ? found.campaign.group(id)
-                                            : found.campaign.creative(place, id);
+    Found found{CampaignEdit(edits, place.campaign), place, kind, nullptr};
+    found.object = kind == Kind::campaign     ? need_campaign(found.campaign, id)
+                   : kind == Kind::ad_group   ? found.campaign.group(id)
+                   : kind == Kind::experiment ? found.campaign.experiment(id)
+                                              : found.campaign.creative(place, id);
     return found;
 }
 
@@ -203,7 +219,7 @@ std::string create_campaign(Edits& edits, json_t* given) {
 std::string create_within(Edits& edits, Kind kind, const std::string& parent, json_t* object) {
     const bool group = kind == Kind::ad_group;
     Found found = find(edits, group ? Kind::campaign : Kind::ad_group, parent);
-    need_unarchived(group ? Kind::campaign : Kind::ad_group, found.object, parent);
+    need_open(group ? Kind::campaign : Kind::ad_group, found.object, parent);
     const uint64_t id = number(edits, kind, object);
     if (group) {
         number_below(edits, object, "creatives", Kind::creative);
@@ -212,6 +228,12 @@ std::string create_within(Edits& edits, Kind kind, const std::string& parent, js
         edits.database().run(fmt::format("SELECT FROM ads.{} WHERE id = $1", words_of(kind).table),
                              {std::to_string(id)});
     need_absent(rows.empty() ? nullptr : object, kind, id);
+    if (kind == Kind::experiment) {
+        json_object_set_new(object, words_of(kind).parent, number_json(found.place.group));
+        found.campaign.add_experiment(json_incref(object));
+        found.campaign.save_experiment(id);
+        return std::to_string(id);
+    }
     json_array_append(list_in(found.object, group ? "ad_groups" : "creatives"), object);
     found.campaign.save();
     return std::to_string(id);
@@ -232,11 +254,10 @@ std::string parent_of(const Edit& edit, json_t* object) {
 
 std::string update_within(Edits& edits, const Edit& edit) {
     Found found = find(edits, edit.kind, edit.id);
-    need_unarchived(edit.kind, found.object, edit.id);
+    need_open(edit.kind, found.object, edit.id);
     apply(edit, found.object);
     const std::string parent = taken_parent(edit.kind, found.object);
-    const uint64_t now = edit.kind == Kind::ad_group ? found.place.campaign : found.place.group;
-    if (!parent.empty() && parent != std::to_string(now)) {
+    if (!parent.empty() && parent != std::to_string(found.parent())) {
         throw Failure(Exit::bad_input,
                       fmt::format("{} cannot be moved: clone it into another place.",
                                   called(edit.kind, edit.id)));
@@ -249,8 +270,10 @@ std::string update_within(Edits& edits, const Edit& edit) {
         number_below(edits, found.object, "ad_groups", Kind::ad_group);
     } else if (edit.kind == Kind::ad_group) {
         number_below(edits, found.object, "creatives", Kind::creative);
+    } else if (edit.kind == Kind::experiment) {
+        json_object_set_new(found.object, words_of(edit.kind).parent, number_json(found.parent()));
     }
-    found.campaign.save();
+    found.save();
     return edit.id;
 }
 
@@ -258,6 +281,9 @@ std::string update_within(Edits& edits, const Edit& edit) {
 
 // A campaign whose start lies ahead waits for it.
 std::string running_status(Kind kind, const json_t* object) {
+    if (kind == Kind::experiment) {
+        return "running";
+    }
     const auto start = catalog::parse_date(text_at(object, "start"));
     const bool ahead = kind == Kind::campaign && start && *start > std::time(nullptr);
     return ahead ? "scheduled" : "active";
@@ -268,7 +294,7 @@ void set_status(Edits& edits, Kind kind, const std::string& id, const std::strin
     const std::string status = wanted.empty() ? running_status(kind, found.object) : wanted;
     check_transition(kind, id, text_at(found.object, "status"), status);
     json_object_set_new(found.object, "status", text_json(status));
-    found.campaign.save();
+    found.save();
 }
 
 Exit to_status(const Edit& edit, const char* action, const std::string& status,
@@ -299,7 +325,7 @@ void drop_archived(json_t* list) {
 // Without what belongs to the original alone.
 Json copied(const json_t* object) {
     Json copy(json_deep_copy(object));
-    for (const char* key : {"id", "updated_at"}) {
+    for (const char* key : {"id", "updated_at", "winner"}) {
         json_object_del(copy.get(), key);
     }
     json_object_del(json_object_get(copy.get(), "budget"), "spent_cents");
@@ -336,8 +362,8 @@ Json copied(const json_t* object) {
 
 // "Autumn (copy)", or with the first number that is free.
 std::string copy_name(Database& database, Kind kind, const std::string& name) {
-    const std::string sql = fmt::format(
-        "SELECT FROM ads.{} WHERE name = $1 AND status <> 'archived'", words_of(kind).table);
+    const std::string sql = fmt::format("SELECT FROM ads.{} WHERE name = $1 AND status <> '{}'",
+                                        words_of(kind).table, last_status(kind));
     for (int i = 1;; i++) {
         std::string copy =
             i == 1 ? fmt::format("{} (copy)", name) : fmt::format("{} (copy {})", name, i);
@@ -364,8 +390,8 @@ std::string clone_one(Edits& edits, const Edit& edit, Kind kind, const std::stri
         }
         return create_campaign(edits, copy.get());
     }
-    const uint64_t within = kind == Kind::ad_group ? found.place.campaign : found.place.group;
-    return create_within(edits, kind, edit.parent.empty() ? std::to_string(within) : edit.parent,
+    return create_within(edits, kind,
+                         edit.parent.empty() ? std::to_string(found.parent()) : edit.parent,
                          copy.get());
 }
 
@@ -428,7 +454,8 @@ Exit pause(const Edit& edit) {
         return in_transaction(edit, "pause",
                               [&](Edits& edits) { return pause_placement(edits, edit.id); });
     }
-    return to_status(edit, "pause", "paused", "{scheduled,active}");
+    return to_status(edit, "pause", edit.kind == Kind::experiment ? "draft" : "paused",
+                     "{scheduled,active}");
 }
 
 Exit resume(const Edit& edit) {
@@ -444,7 +471,8 @@ Exit archive(const Edit& edit) {
         return in_transaction(edit, "archive",
                               [&](Edits& edits) { return remove_placement(edits, edit.id); });
     }
-    return to_status(edit, "archive", "archived", "{draft,scheduled,active,paused,completed}");
+    return to_status(edit, "archive", last_status(edit.kind),
+                     "{draft,scheduled,active,paused,completed}");
 }
 
 Exit clone(const Edit& edit) {
@@ -453,6 +481,16 @@ Exit clone(const Edit& edit) {
                : edit.kind == Kind::placement ? clone_placement(edits, edit)
                                               : clone_one(edits, edit, edit.kind, edit.id, "");
     });
+}
+
+Exit start(const Edit& edit) {
+    return in_transaction(edit, "start",
+                          [&](Edits& edits) { return start_experiment(edits, edit.id); });
+}
+
+Exit stop(const Edit& edit) {
+    return in_transaction(
+        edit, "stop", [&](Edits& edits) { return stop_experiment(edits, edit.id, edit.winner); });
 }
 
 }  // namespace ads::cli

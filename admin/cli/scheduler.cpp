@@ -143,12 +143,12 @@ private:
     Deeds work(const std::string& task, const std::string& due) {
         Deeds deeds;
         if (task == "check-experiments") {
-            Look look = check_experiments(*database_);
-            for (const auto& problem : look.broken) {
+            Verdicts verdicts = check_experiments(*database_);
+            for (const auto& problem : verdicts.broken) {
                 log_line(tag_of(task), fmt::format("{}: {}", task, problem));
             }
-            if (!look.completed.empty()) {
-                deeds["completed"] = std::move(look.completed);
+            if (!verdicts.completed.empty()) {
+                deeds["completed"] = std::move(verdicts.completed);
             }
             return deeds;
         }
