@@ -26,31 +26,20 @@ for my $group (1 .. 6) {
 }
 hit($ngx, $_->{click_url}) for @{ $ads{6} }[ 0 .. 2 ];
 
-sub counters {
-    return { map { my $g = $_; ($g->{id} => { map { ($_ => $g->{$_}) } qw(serves impressions clicks spend_cents) }) } @{ status($ngx)->{ad_groups} } };
-}
-my $before = counters();
+my $before = counters($ngx);
 is $before->{2}{spend_cents}, 2.5, 'some is spent';
 
 $ngx->stop;
 remove_tree($ngx->path('state'));
 $ngx->start;
-is_deeply counters(), $before, 'the counters are as before';
+is_deeply counters($ngx), $before, 'the counters are as before';
 like $ngx->error_log, qr/counters made again from 123 events/, 'and the log says where from';
 
 my %left = (1 => 10, 2 => 30, 3 => 20, 4 => 10, 5 => 15);
-for my $group (sort keys %left) {
-    my @more;
-    for (1 .. 60) {
-        my @got = ask($ngx, $group, 1) or last;
-        hit($ngx, $_->{impression_url}) for @got;
-        push @more, @got;
-    }
-    is scalar @more, $left{$group}, "group $group serves what is left, and no more";
-}
+is what_is_left($ngx, $_), $left{$_}, "group $_ serves what is left, and no more" for sort keys %left;
 
 hit($ngx, $_->{impression_url}) for @{ $ads{6} };
-is counters()->{6}{impressions}, 10, 'pixels that were counted are not counted again';
+is counters($ngx)->{6}{impressions}, 10, 'pixels that were counted are not counted again';
 
 $ngx->stop;
 is_deeply [ $ngx->problems ], [], 'clean log and exit';

@@ -25,30 +25,12 @@ my $pg = AdsTest::Postgres->new;
 my $command = $ENV{ADS_COMMAND} // 'build/nginx-ads';
 my ($db, $ngx);
 
-sub counters {
-    return { map { my $g = $_; ($g->{id} => { map { ($_ => $g->{$_}) } qw(serves impressions clicks spend_cents) }) } @{ status($ngx)->{ad_groups} } };
-}
-
 sub ten_of_each {
     for my $group (1 .. 6) {
         my @ads = ask($ngx, $group, 10);
         is scalar @ads, 10, "ten ads of group $group";
         hit($ngx, $_->{impression_url}) for @ads;
         hit($ngx, $_->{click_url}) for $group == 6 ? @ads[ 0 .. 2 ] : ();
-    }
-    return;
-}
-
-sub serves_what_is_left {
-    my (%left) = @_;
-    for my $group (sort keys %left) {
-        my @more;
-        for (1 .. 60) {
-            my @got = ask($ngx, $group, 1) or last;
-            hit($ngx, $_->{impression_url}) for @got;
-            push @more, @got;
-        }
-        is scalar @more, $left{$group}, "group $group serves what is left, and no more";
     }
     return;
 }
@@ -73,7 +55,7 @@ for my $source (undef, 'postgres') {
         # Three serves that PostgreSQL does not get.
         $pg->stop;
         ask($ngx, 1, 3);
-        my $before = counters();
+        my $before = counters($ngx);
         is $before->{1}{serves}, 13, 'thirteen serves of the first group';
         $ngx->stop;
         ok scalar(segments()), 'the spool has some';
@@ -81,19 +63,20 @@ for my $source (undef, 'postgres') {
         $pg->start;
         lose_the_state();
         $ngx->start;
-        is_deeply counters(), $before, 'the counters are as before';
+        is_deeply counters($ngx), $before, 'the counters are as before';
         like $ngx->error_log, qr/counters made again from 3 events in \d segments of the spool, and 12 rows of PostgreSQL's books/, 'and the log says where from';
         wait_until { status($ngx)->{spool}{segments} == 0 } 60, 'the rest to be stored';
-        is_deeply counters(), $before, 'which changes nothing';
+        is_deeply counters($ngx), $before, 'which changes nothing';
 
         # What is stored and still in the spool, as after a kill between the two.
         $ngx->stop;
         copy($_->[1], $_->[0]) or die "$!" for @copies;
         lose_the_state();
         $ngx->start;
-        is_deeply counters(), $before, 'what both have counts once';
+        is_deeply counters($ngx), $before, 'what both have counts once';
         like $ngx->error_log, qr/counters made again from 0 events in \d segments of the spool, and 12 rows/, 'as the log says';
-        serves_what_is_left(1 => 7, 2 => 30, 3 => 20, 4 => 10, 5 => 15);
+        my %left = (1 => 7, 2 => 30, 3 => 20, 4 => 10, 5 => 15);
+        is what_is_left($ngx, $_), $left{$_}, "group $_ serves what is left, and no more" for sort keys %left;
         $ngx->stop;
         is_deeply [ $ngx->problems ], [], 'clean log and exit';
     };
@@ -111,7 +94,7 @@ subtest 'PostgreSQL does not answer' => sub {
     $ngx->stop;
     lose_the_state();
     $ngx->start;
-    is counters()->{1}{serves}, 20, 'what the spool has is counted';
+    is counters($ngx)->{1}{serves}, 20, 'what the spool has is counted';
     is scalar(ask($ngx, 1, 30)), 0, 'to the last one';
     $ngx->stop;
 

@@ -27,6 +27,8 @@ AdsTest::Visitors - visitors who ask for ads and fetch what is in the answers; l
     clock($ngx, ms), at(text)       sets the test clock; "2027-03-14T06:30:00Z" in ms
     go_to($ngx, ms)         the same, and waits for the catalog of that day and for its pace
     ask($ngx, n, times)     the ads of so many requests for placement pN, on one connection
+    what_is_left($ngx, n)   asks for placement pN, and fetches each pixel, until there is no ad; how many there were
+    counters($ngx)          { ad group => { serves, impressions, clicks, spend_cents } }
     hit($ngx, url)          the status of a tracking URL's answer
     row($ngx, n), limit_of($ngx, n, what), budget_of($ngx, n)
                             of /console/status: the ad group; one of its limits; the campaign's budget
@@ -48,7 +50,7 @@ use AdsTest::Load ();
 use AdsTest::Nginx qw(wait_until);
 
 our @EXPORT = qw(limit limited_catalog limited_nginx visitors ads_seen events_of counted clock at go_to ask hit row
-    limit_of budget_of edited);
+    what_is_left counters limit_of budget_of edited);
 
 # --- the catalog ------------------------------------------------------------
 
@@ -211,6 +213,16 @@ sub ask {
     return @ads;
 }
 
+sub what_is_left {
+    my ($ngx, $n) = @_;
+    my $ads = 0;
+    while (my ($ad) = ask($ngx, $n)) {
+        hit($ngx, $ad->{impression_url});
+        croak "no end of placement p$n" if ++$ads > 1000;
+    }
+    return $ads;
+}
+
 sub hit {
     my ($ngx, $url) = @_;
     my $conn = $ngx->connection;
@@ -222,6 +234,12 @@ sub hit {
 # --- what the server says ---------------------------------------------------
 
 sub row { return AdsTest::Load::group(@_) }
+
+sub counters {
+    my ($ngx) = @_;
+    return { map { my $g = $_; ($g->{id} => { map { ($_ => $g->{$_}) } qw(serves impressions clicks spend_cents) }) }
+            @{ AdsTest::Load::status($ngx)->{ad_groups} } };
+}
 
 sub limit_of {
     my ($ngx, $n, $what) = @_;
