@@ -249,6 +249,34 @@ subtest 'a service' => sub {
     like read_file("$dir/patient.log"), qr/\[scheduler\] .*\n(?:.*\n)*.*\[scheduler\] PostgreSQL is back/, 'which is logged';
 };
 
+# A tick is 30 s, a task's turn a minute: what is due at any second is done within 90.
+subtest 'no start and no end is late' => sub {
+    my ($from, $minutes) = ('2026-10-25T00:30:00Z', $ENV{ADS_TEST_LONG} ? 240 : 20);
+    fresh('late', $from);
+    $db->run(<<"SQL");
+INSERT INTO ads.campaigns (id, status, timezone, starts_at, ends_at)
+SELECT n, 'scheduled', zones[1 + n % 5], timestamptz '$from' + n * interval '47 s', timestamptz '$from' + n * interval '47 s' + interval '5 min 13 s'
+FROM generate_series(1, ($minutes - 8) * 60 / 47) n, (SELECT ARRAY['UTC', 'Europe/Berlin', 'America/Havana', 'Asia/Kolkata', 'Pacific/Apia'] AS zones) z;
+CREATE TABLE public.changes (campaign_id bigint, status text, at timestamptz DEFAULT ads.now());
+CREATE FUNCTION public.log_change() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN
+    INSERT INTO public.changes VALUES (NEW.id, NEW.status);
+    RETURN NULL;
+END \$\$;
+CREATE TRIGGER log AFTER UPDATE OF status ON ads.campaigns FOR EACH ROW EXECUTE FUNCTION public.log_change();
+SQL
+    my $view = $db->session;
+    daemon("s$_", '--tick', '50ms') for 1 .. 2;
+    for my $n (0 .. $minutes * 2) {
+        $view->run("UPDATE public.clock SET at = timestamptz '$from' + $n * interval '30 s'");
+        wait_until { !$view->value('SELECT count(*) FROM ads.scheduler_tasks() WHERE ads.due_turn(task) IS NOT NULL') } 60, "step $n";
+    }
+    stop($_) for sort keys %daemons;
+    is_deeply [ $db->query(q{SELECT c.id, d.due, d.status, x.at FROM ads.campaigns c CROSS JOIN LATERAL (VALUES ('active', c.starts_at), ('completed', c.ends_at)) d (status, due)
+        LEFT JOIN public.changes x ON x.campaign_id = c.id AND x.status = d.status
+        WHERE x.at IS NULL OR NOT x.at BETWEEN d.due AND d.due + interval '90 s' ORDER BY 1, 2}) ], [], 'each within 90 s of its second';
+    is $db->value('SELECT count(*) FROM public.changes'), 2 * $db->value('SELECT count(*) FROM ads.campaigns'), 'and once';
+};
+
 # ---- four of them, for days ------------------------------------------------------------------
 
 # Clocks go back in New York and Havana (over midnight) on the 1st of November.
@@ -258,7 +286,7 @@ subtest 'each task once, whoever does it' => sub {
     fresh('four', $from);
     $db->run(<<"SQL");
 INSERT INTO ads.campaigns (id, status, timezone)
-SELECT 100 + n, 'active', zone FROM unnest(ARRAY['UTC', 'America/New_York', 'America/Havana', 'Asia/Kolkata',
+SELECT 1000 + n, 'active', zone FROM unnest(ARRAY['UTC', 'America/New_York', 'America/Havana', 'Asia/Kolkata',
     'Pacific/Kiritimati', 'Australia/Lord_Howe', 'Europe/Berlin']) WITH ORDINALITY AS z (zone, n);
 INSERT INTO ads.campaigns (id, status, starts_at, ends_at)
 SELECT n, 'scheduled', timestamptz '$from' + n * interval '1 h', timestamptz '$from' + (n + 3) * interval '1 h'
@@ -317,9 +345,9 @@ SQL
     is_deeply [ $db->query(qq{
         WITH seen AS (SELECT c.id, c.timezone, (at AT TIME ZONE c.timezone)::date AS day, min(at) AS first
             FROM ads.campaigns c, generate_series(timestamptz '$from', timestamptz '$from' + $steps * interval '$step min', interval '$step min') at
-            WHERE c.id > 100 GROUP BY 1, 2, 3)
+            WHERE c.id > 1000 GROUP BY 1, 2, 3)
         SELECT s.timezone, s.day, s.first, r.at FROM seen s FULL JOIN public.resets r ON r.campaign_id = s.id AND r.day = s.day
-        WHERE coalesce(s.id, r.campaign_id) > 100 AND s.first IS DISTINCT FROM r.at ORDER BY 1, 2}) ], [],
+        WHERE coalesce(s.id, r.campaign_id) > 1000 AND s.first IS DISTINCT FROM r.at ORDER BY 1, 2}) ], [],
         'a day begins at midnight in each time zone, also where clocks change';
     is $db->value(q{SELECT count(*) FROM public.turns WHERE task = 'daily-budget-reset' AND due_at = '2026-11-01T04:00:00Z'}), 1,
         'New York and Havana share the midnight from which a day of 25 hours begins';
