@@ -281,7 +281,7 @@ SQL
 
 # Clocks go back in New York and Havana (over midnight) on the 1st of November.
 subtest 'each task once, whoever does it' => sub {
-    my ($from, $hours, $step) = $ENV{ADS_TEST_LONG} ? ('2026-10-26T00:00:00Z', 168, 10) : ('2026-10-31T20:00:00Z', 42, 60);
+    my ($from, $hours, $step) = $ENV{ADS_TEST_LONG} ? ('2026-10-27T00:00:00Z', 168, 10) : ('2026-10-31T20:00:00Z', 42, 60);
     my $steps = $hours * 60 / $step;
     fresh('four', $from);
     $db->run(<<"SQL");
