@@ -228,6 +228,10 @@ subtest 'ad groups' => sub {
         [ keys => q{'{"a": "x"}'}, q{'{"a": ["x"]}'} ],
         [ keys => q{'{"a": [1]}'}, q{'{"a": ["1"]}'} ],
         [ keys => q{'{"a": [""]}'}, q{'{"a": [" "]}'} ],
+        [ keys => q{'{"": ["x"]}'}, q{'{"a": ["x"], "b-c": ["y", "\\""]}'} ],
+        [ keys => q{'{"a": ["x"], "b": ["y", null]}'}, q{'{"a": ["x"], "b": ["y", "null"]}'} ],
+        [ keys => q{'{"a": [["x"]]}'}, q{'{"a": ["[x]"]}'} ],
+        [ keys => q{jsonb_build_object(repeat('a', 65), '["x"]'::jsonb)}, q{jsonb_build_object(repeat('a', 64), '["x"]'::jsonb)} ],
         [ keys => q{jsonb_build_object('a', jsonb_build_array(repeat('a', 201)))}, q{jsonb_build_object('a', jsonb_build_array(repeat('a', 200)))} ],
         [ schedule => q{'{}'}, q{'[]'} ],
         [ schedule => q{'[{"days": ["mon"], "from": "9:00", "to": "17:00"}]'}, q{'[{"days": ["mon"], "from": "09:00", "to": "17:00"}]'} ],
@@ -264,6 +268,9 @@ subtest 'creatives' => sub {
         [ content => q{'{"markup": ""}'}, q{'{"markup": " "}'} ],
         [ content => q{'{"markup": 5}'}, q{'{"markup": "5"}'} ],
         [ content => q{'{"markup": "x", "n": {"a": "b"}}'}, q{'{"markup": "x", "n": "a"}'} ],
+        [ content => q{'{"markup": "x", "": "y"}'}, q{'{"markup": "x", "\\"\\"": "y"}'} ],
+        [ content => q{'{"markup": "x", "n": ["a"]}'}, q{'{"markup": "x", "n": "[\\"a\\"]"}'} ],
+        [ content => q{jsonb_build_object('markup', 'x', repeat('a', 101), 'y')}, q{jsonb_build_object('markup', 'x', repeat('a', 100), 'y')} ],
         [ content => q{jsonb_build_object('markup', repeat('a', 65537))}, q{jsonb_build_object('markup', repeat('a', 65536))} ],
         [ content => q{(SELECT jsonb_object_agg('f' || n, 'x') || '{"markup": "x"}' FROM generate_series(1, 100) n)},
             q{(SELECT jsonb_object_agg('f' || n, 'x') || '{"markup": "x"}' FROM generate_series(1, 99) n)} ],
@@ -382,6 +389,29 @@ subtest 'audit and updated_at' => sub {
     $pg->run(q{INSERT INTO ads.ad_group_placements VALUES (12, 'home-side'); DELETE FROM ads.ad_group_placements WHERE placement_id = 'home-side'});
     is_deeply [ $pg->column(q{SELECT action || ' ' || row_id FROM ads.audit_log ORDER BY id DESC LIMIT 2}) ],
         [ 'delete 12/home-side', 'insert 12/home-side' ], 'links too';
+
+    # Statements of many rows.
+    my $since = sub {
+        my @rows = $pg->query("SELECT actor, action, table_name, row_id, before, after FROM ads.audit_log WHERE id > $log ORDER BY id");
+        $log = $pg->value('SELECT max(id) FROM ads.audit_log');
+        return @rows;
+    };
+    $since->();
+    $pg->run(q{SET ads.actor = 'Ada'; INSERT INTO ads.placements (id, name) VALUES ('many-1', 'One'), ('many-2', 'Two')});
+    my ($one, $two) = map { $pg->value("SELECT to_jsonb(p) FROM ads.placements p WHERE id = 'many-$_'") } 1, 2;
+    is_deeply [ $since->() ], [ map { [ 'Ada', 'insert', 'placements', @$_ ] } [ 'many-1', undef, $one ], [ 'many-2', undef, $two ] ],
+        'each row that one statement inserts, with what is in it';
+    $pg->run(q{INSERT INTO ads.placements (id, name) VALUES ('many-3', 'Three'), ('many-1', 'First'), ('many-2', 'Two')
+        ON CONFLICT (id) DO UPDATE SET name = excluded.name});
+    is_deeply [ sort map { "@$_[1, 3]" } $since->() ], [ 'insert many-3', 'update many-1' ],
+        'of one that inserts and updates, both, but not what is as it was';
+    $pg->run(q{INSERT INTO ads.placements (id) VALUES ('many-1') ON CONFLICT DO NOTHING; INSERT INTO ads.placements (id) SELECT 'x' WHERE false});
+    is_deeply [ $since->() ], [], 'of one that inserts nothing, nothing';
+    $pg->run(q{UPDATE ads.placements SET id = 'other' || right(id, 2) WHERE id LIKE 'many-_'});
+    is $pg->value(qq{SELECT string_agg((before ->> 'id') || ' ' || row_id || ' ' || (after ->> 'id'), ', ' ORDER BY row_id)
+        FROM ads.audit_log WHERE id > $log}), 'many-1 other-1 other-1, many-2 other-2 other-2, many-3 other-3 other-3',
+        'and where keys change, each row has its own before and after';
+    $pg->run(q{DELETE FROM ads.placements WHERE id LIKE 'other-_'});
 };
 
 # --- partitions ------------------------------------------------------------------------

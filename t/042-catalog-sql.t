@@ -351,6 +351,57 @@ subtest 'what is refused' => sub {
     $session->run('DELETE FROM ads.campaigns WHERE id IN (60, 61)');
 };
 
+subtest 'many at once' => sub {
+    my $put = sub { return 'SELECT ads.put_campaigns(' . $pg->quote($json->encode(shift)) . ')' };
+    my $text = exported();
+    is $session->value($put->($json->decode($text)->{campaigns})), 'f', 'all campaigns as they are: nothing is new';
+    is $session->value($put->([])), 'f', 'nor in none';
+    my $log = $session->value('SELECT max(id) FROM ads.audit_log');
+    my @many = map { { id => 100 + $_, advertiser => 'many', ad_groups => [ map { { id => $_, targeting => { placements => ['Z'] },
+        creatives => [ { id => $_, type => 'native', content => { title => 'x' }, click_url => 'https://x.example/' } ] } } 1000 + 2 * $_, 1001 + 2 * $_ ] } } 1 .. 3;
+    is $session->value($put->(\@many)), 't', 'new ones';
+    my $logged = sub {
+        my $seen = $session->value("SELECT string_agg(what, ', ' ORDER BY what) FROM (SELECT action || ' ' || table_name || ' ' || count(*) AS what
+            FROM ads.audit_log WHERE id > $log GROUP BY action, table_name) t");
+        $log = $session->value('SELECT max(id) FROM ads.audit_log');
+        return $seen;
+    };
+    is $logged->(), 'insert ad_group_placements 6, insert ad_groups 6, insert advertisers 1, insert campaigns 3, insert creatives 6', 'every row is in the log';
+    is $session->value($put->(\@many)), 'f', 'again: nothing';
+    $many[0]{ad_groups}[1]{weight} = 7;
+    $many[1]{ad_groups}[0]{creatives} = [];
+    pop @{ $many[2]{ad_groups} };
+    push @many, { id => 104, ad_groups => [ { id => 1010 } ] };
+    is $session->value($put->(\@many)), 't', 'some are new, some changed, some gone';
+    is $logged->(), 'insert ad_groups 1, insert campaigns 1, update ad_groups 2, update creatives 1', 'and only those were touched';
+    is $session->value(q{SELECT string_agg(what, ' ' ORDER BY what) FROM (SELECT 'g' || id AS what FROM ads.ad_groups WHERE status = 'archived' AND campaign_id > 100
+        UNION ALL SELECT 'k' || id FROM ads.creatives WHERE status = 'archived' AND id > 1000) t}), 'g1007 k1004', 'what is gone is archived';
+
+    my @bad = (
+        [ 'no list', {}, '22023', qr/^campaigns: must be an array/ ],
+        [ 'an id of a third campaign', [ { id => 105 }, { id => 106, ad_groups => [ { id => 1002 } ] } ], '23505',
+            qr/^campaign 106: id 1002 is already used by an ad group of campaign 101/ ],
+        [ 'a group in two of them', [ { id => 105, ad_groups => [ { id => 1100 } ] }, { id => 106, ad_groups => [ { id => 1100 } ] } ], '23505',
+            qr/^campaign 106\.ad_groups: an id is there twice/ ],
+        [ 'a group without an id', [ { id => 105 }, { id => 106, ad_groups => [ { id => 1100 }, {} ] } ], '22023',
+            qr/^campaign 106\.ad_groups: every one must have an id/ ],
+        [ 'a bad key in the second', [ { id => 105 }, { id => 106, ad_groups => [ { id => 1100, targeting => { geo => [] } } ] } ], '22023',
+            qr/^campaign 106, ad group 1100\.targeting: unknown key "geo"/ ],
+        [ 'a creative of another group', [ { id => 105 }, { id => 106, ad_groups => [ { id => 1100, creatives => $many[0]{ad_groups}[0]{creatives} } ] } ], '23505',
+            qr/^campaign 106: id 1002 is already used by a creative of ad group 1002/ ],
+    );
+    for my $case (@bad) {
+        my ($name, $bad, $state, $message) = @$case;
+        my $error = $session->error($put->($bad)) // { state => '', message => '' };
+        is $error->{state}, $state, $name;
+        like $error->{message}, $message, 'is told of where it is';
+    }
+    is $session->value('SELECT count(*) FROM ads.campaigns WHERE id IN (105, 106)'), 0, 'and nothing is written';
+    $session->run('DELETE FROM ads.creatives WHERE id > 1000 AND id < 2000; DELETE FROM ads.ad_groups WHERE campaign_id BETWEEN 101 AND 104;
+        DELETE FROM ads.campaigns WHERE id BETWEEN 101 AND 104');
+    is exported(), $text, 'the others are as they were';
+};
+
 # --- spending --------------------------------------------------------------------------
 
 subtest 'spent' => sub {

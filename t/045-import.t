@@ -306,6 +306,40 @@ is run('import', 'large.json'), 0, "a catalog of $groups ad groups" or diag $err
 like $out, qr/^[\d,]+ added, 0 changed, 0 archived$/m, 'goes in';
 is run('import', 'large.json'), 0, 'and again';
 is $out, "no changes\n", 'with no changes';
+# The log has each row once, as it is.
+for my $table ([ advertisers => 't.name' ], [ placements => 't.id' ], [ campaigns => 't.id::text' ], [ ad_groups => 't.id::text' ],
+    [ ad_group_placements => "t.ad_group_id || '/' || t.placement_id" ], [ creatives => 't.id::text' ]) {
+    my ($name, $key) = @$table;
+    my ($rows, $logged, $alike, $others) = $db->row("SELECT (SELECT count(*) FROM ads.$name), count(*), count(*) FILTER (WHERE l.before IS NULL AND l.after = to_jsonb(t)),
+        count(*) FILTER (WHERE l.action <> 'insert' OR l.actor <> session_user)
+        FROM ads.audit_log l LEFT JOIN ads.$name t ON $key = l.row_id WHERE l.table_name = '$name'");
+    is "$logged $alike $others", "$rows $rows 0", "the log has all $rows rows of $name";
+}
+is $db->value('SELECT count(*) FROM ads.catalog_edits'), 1, 'and it was one edit';
+
+# Of many that go together, one is refused, or a few differ.
+{
+    my $large = json(read_file('large.json'));
+    my $was   = digest();
+    my $last  = $#{ $large->{campaigns} };
+    my $id    = $large->{campaigns}[$last]{id};
+    local $large->{campaigns}[$last]{id} = 99999;
+    is import_($large), 1, 'a campaign that takes the groups of another';
+    like $err, qr/^standard input: \$\.campaigns\[$last\]: campaign 99999: id \d+ is already used by an ad group of campaign $id\.\n\z/, 'is named';
+    is digest(), $was, 'and nothing of the rest is written';
+}
+{
+    my $large = json(read_file('large.json'));
+    my $from  = $db->value('SELECT max(id) FROM ads.audit_log');
+    $_->{weight} += 1 for map { $large->{campaigns}[$_]{ad_groups}[0] } 3, $#{ $large->{campaigns} };
+    my @ids = sort { $a <=> $b } map { $large->{campaigns}[$_]{ad_groups}[0]{id} } 3, $#{ $large->{campaigns} };
+    is import_($large, '--as', 'Ada'), 0, 'two groups of it changed' or diag $err;
+    like $out, qr/^0 added, 2 changed, 0 archived$/m, 'two changes';
+    is_deeply [ $db->query("SELECT actor, action, table_name, row_id, (after -> 'weight')::int - (before -> 'weight')::int FROM ads.audit_log WHERE id > $from ORDER BY row_id::int") ],
+        [ map { [ 'Ada', 'update', 'ad_groups', $_, 1 ] } @ids ], 'and two rows in the log';
+    run('import', 'large.json');
+    like $out, qr/^0 added, 2 changed, 0 archived$/m, 'and back';
+}
 is run('export', 'large-out.json'), 0, 'comes out';
 run('validate', '--json', 'large.json', 'large-out.json');
 is $exit, 0, 'valid';

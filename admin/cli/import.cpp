@@ -3,8 +3,11 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <future>
 #include <optional>
+#include <span>
 
 #include "catalog_file.hpp"
 #include "changes.hpp"
@@ -39,6 +42,11 @@ struct Result {
 };
 
 // ---- the document ----
+
+// Bytes of campaigns that go to PostgreSQL at once, and how often that may be:
+// from 64 savepoints on a transaction is a burden to all others.
+constexpr size_t kLeastBatch = 256 * 1024;
+constexpr size_t kMostBatches = 48;
 
 // An object of the document on its way.
 struct Item {
@@ -75,12 +83,20 @@ public:
             Transaction transaction(database_);
             lock();
             const std::string before = current();
+            // PostgreSQL is at work for longer than this takes.
+            auto was_good = std::async(std::launch::async,
+                                       [&] { return catalog::parse(before, 1).errors.empty(); });
             const auto after = put();
-            if (!after || !good(before, *after)) {
+            if (!after) {
+                return std::nullopt;
+            }
+            // Both take their time when the catalog is large, and neither needs the other.
+            auto found = std::async(std::launch::async, [&] { return result(before, *after); });
+            if (!good(before, was_good.get(), *after)) {
                 return std::nullopt;
             }
             options_.dry_run ? transaction.roll_back() : commit(transaction);
-            return result(before, *after);
+            return found.get();
         } catch (const SqlError& e) {
             throw explained(e);
         }
@@ -125,7 +141,7 @@ private:
         const auto experiments = items_of(document_, "experiments");
         Progress progress("importing", document_.size(), !options_.json);
         progress_ = &progress;
-        if (!each("ads.put_placement", placements) || !each("ads.put_campaign", campaigns)) {
+        if (!each("ads.put_placement", placements) || !put_campaigns(campaigns)) {
             return std::nullopt;
         }
         if (options_.replace) {
@@ -141,7 +157,7 @@ private:
         return current();
     }
 
-    bool each(const std::string& function, const std::vector<Item>& items) {
+    bool each(const std::string& function, std::span<const Item> items) {
         const std::string sql = fmt::format("SELECT {}($1::jsonb)", function);
         for (const auto& item : items) {
             if (!accepted(item.path, [&] { database_.run(sql, {item.text}); })) {
@@ -150,6 +166,42 @@ private:
             done_ += item.text.size();
             progress_->at(done_);
         }
+        return true;
+    }
+
+    // Many at a time, which is much cheaper than each on its own.
+    bool put_campaigns(std::span<const Item> items) {
+        const size_t enough = std::max(kLeastBatch, document_.size() / kMostBatches);
+        while (!items.empty()) {
+            size_t count = 0;
+            std::string batch;
+            while (count < items.size() && batch.size() < enough) {
+                batch += count == 0 ? '[' : ',';
+                batch += items[count++].text;
+            }
+            if (!put_batch(items.first(count), batch + ']')) {
+                return false;
+            }
+            items = items.subspan(count);
+        }
+        return true;
+    }
+
+    // If it is refused, then again one by one, to tell which of them it is.
+    bool put_batch(std::span<const Item> items, const std::string& batch) {
+        database_.run("SAVEPOINT batch");
+        try {
+            database_.run("SELECT ads.put_campaigns($1::jsonb)", {batch});
+        } catch (const SqlError& e) {
+            if (!is_refusal(e)) {
+                throw;
+            }
+            database_.run("ROLLBACK TO SAVEPOINT batch");
+            return each("ads.put_campaign", items);
+        }
+        database_.run("RELEASE SAVEPOINT batch");
+        done_ += batch.size();
+        progress_->at(done_);
         return true;
     }
 
@@ -182,12 +234,15 @@ private:
 
     // The document is good, but is what came of it and of the rest? A node
     // would refuse a catalog that is not.
-    bool good(const std::string& before, const std::string& after) {
+    bool good(const std::string& before, bool was_good, const std::string& after) {
+        if (was_good && before == after) {
+            return true;
+        }
         const auto parsed = catalog::parse(after);
         if (parsed.errors.empty()) {
             return true;
         }
-        if (!catalog::parse(before, 1).errors.empty()) {
+        if (!was_good) {
             warn("the catalog in the database was wrong before, and still is: nodes refuse it.");
             show_errors("ads.catalog()", parsed.errors, parsed.more_errors);
             return true;
@@ -243,14 +298,17 @@ void show_json(const Options& options, const Result& result) {
 }
 
 Exit import(const Options& options) {
-    std::string document = read_input(options.file);
+    const std::string document = read_input(options.file);
+    std::vector<Removed> removed;
+    // Meanwhile, though nobody looks at it if the document is wrong.
+    auto cleaned =
+        std::async(std::launch::async, [&] { return clean_document(document, removed); });
     if (const auto parsed = catalog::parse(document); !parsed.errors.empty()) {
         show_errors(options.file, parsed.errors, parsed.more_errors);
         return Exit::bad_input;
     }
-    std::vector<Removed> removed;
-    document = clean_document(document, removed);
-    const auto result = Import(options, document).run();
+    const std::string clean = cleaned.get();
+    const auto result = Import(options, clean).run();
     if (!result) {
         return Exit::bad_input;
     }

@@ -3,6 +3,7 @@
 #include <jansson.h>
 
 #include <algorithm>
+#include <array>
 
 #include "json.hpp"
 
@@ -32,6 +33,22 @@ bool closes(char c) noexcept {
     return c == '}' || c == ']';
 }
 
+// What a value has beside plain characters; asked of every byte of a document.
+constexpr auto kMarks = [] {
+    std::array<bool, 256> marks{};
+    for (const unsigned char c : std::string_view("\"{}[]")) {
+        marks[c] = true;
+    }
+    return marks;
+}();
+
+size_t after_plain(std::string_view json, size_t at) {
+    while (at < json.size() && !kMarks[static_cast<unsigned char>(json[at])]) {
+        at++;
+    }
+    return at;
+}
+
 size_t after_value(std::string_view json, size_t at) {
     size_t depth = 0;
     while (at < json.size()) {
@@ -44,7 +61,7 @@ size_t after_value(std::string_view json, size_t at) {
             depth--;
             at++;
         } else if (depth > 0) {
-            at = std::min(json.find_first_of("\"{}[]", at), json.size());
+            at = after_plain(json, at);
         } else {
             return std::min(json.find_first_of(",]} \t\r\n", at), json.size());
         }
@@ -65,13 +82,12 @@ bool same_key(std::string_view written, std::string_view key) {
     return json != nullptr && json_string_value(json.get()) == key;
 }
 
-}  // namespace
-
-std::vector<Part> parts_of(std::string_view json) {
-    std::vector<Part> parts;
+// Until `visit` returns false.
+template <class F>
+void each_part(std::string_view json, F visit) {
     size_t at = after_blank(json, 0);
     if (at == json.size() || !opens(json[at])) {
-        return parts;
+        return;
     }
     const bool object = json[at] == '{';
     for (at = after_blank(json, at + 1); at < json.size() && !closes(json[at]);) {
@@ -82,22 +98,35 @@ std::vector<Part> parts_of(std::string_view json) {
             at = after_blank(json, after_blank(json, end) + 1);  // past the colon
         }
         const size_t end = after_value(json, at);
-        parts.emplace_back(key, json.substr(at, end - at));
+        if (!visit(key, json.substr(at, end - at))) {
+            return;
+        }
         at = after_blank(json, end);
         if (at < json.size() && json[at] == ',') {
             at = after_blank(json, at + 1);
         }
     }
+}
+
+}  // namespace
+
+std::vector<Part> parts_of(std::string_view json) {
+    std::vector<Part> parts;
+    each_part(json, [&](std::string_view key, std::string_view value) {
+        parts.emplace_back(key, value);
+        return true;
+    });
     return parts;
 }
 
 std::string_view member_of(std::string_view object, std::string_view key) {
-    for (const auto& [name, value] : parts_of(object)) {
-        if (same_key(name, key)) {
-            return value;
-        }
-    }
-    return {};
+    std::string_view found;
+    each_part(object, [&](std::string_view name, std::string_view value) {
+        const bool same = same_key(name, key);
+        found = same ? value : found;
+        return !same;
+    });
+    return found;
 }
 
 std::string indented(std::string_view json) {

@@ -1,5 +1,6 @@
 // Parts of a JSON text that is known to be valid, byte for byte: numbers stay
-// as they are written, and nothing is copied.
+// as they are written, and nothing is copied. Of one that is not, parts make no
+// sense, but are parts of it.
 #pragma once
 
 #include <string>
