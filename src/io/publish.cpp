@@ -109,10 +109,6 @@ void CatalogFile::work() {
         report_ = press_.cannot_read("cannot read \"" + path_ + "\": " + std::strerror(error));
         return;
     }
-    // Serving goes before a large catalog.
-    if (text.size() > kLargeDocument) {
-        give_way();
-    }
     report_ = press_.publish(text, now_, stopping_);
 }
 
@@ -125,6 +121,31 @@ EditReport Press::cannot_read(std::string why) {
 }
 
 EditReport Press::publish(const std::string& text, Seconds now, const std::atomic<bool>& stopping) {
+    // Serving goes before a large catalog. In a thread for this alone: who has given way
+    // cannot come back.
+    struct Job {
+        Press& press;
+        const std::string& text;
+        Seconds now;
+        const std::atomic<bool>& stopping;
+        EditReport report;
+
+        static void* run(void* self) {
+            give_way();
+            auto& job = *static_cast<Job*>(self);
+            job.report = job.press.print(job.text, job.now, job.stopping);
+            return nullptr;
+        }
+    } job{*this, text, now, stopping, {}};
+    pthread_t thread;
+    if (text.size() <= kLargeDocument || !start_thread(thread, Job::run, &job)) {
+        return print(text, now, stopping);
+    }
+    pthread_join(thread, nullptr);
+    return std::move(job.report);
+}
+
+EditReport Press::print(const std::string& text, Seconds now, const std::atomic<bool>& stopping) {
     EditReport report;
     const uint64_t hash = catalog::document_hash(text, now);
     if (target_.zone.publishes(hash, target_.state.head().node)) {

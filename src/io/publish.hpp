@@ -58,6 +58,7 @@ public:
     EditReport cannot_read(std::string why);
 
 private:
+    EditReport print(const std::string& text, Seconds now, const std::atomic<bool>& stopping);
     EditReport put(const catalog::Compiled& compiled, Seconds now,
                    const std::atomic<bool>& stopping);
 
