@@ -6,8 +6,8 @@ use lib 't/lib';
 use Test::More;
 use AdsTest::Load;
 
-my $reloads = long() ? 100 : 16;
-my $warm_up = long() ? 20  : 6;
+my $reloads = long() ? 100 : 40;
+my $warm_up = 20;
 
 # A document of some size, so that a compilation that is not given back shows.
 my $ngx      = ads_nginx(workers => 2, catalog => catalog(groups => [ 1 .. 300 ]))->start;
@@ -50,7 +50,7 @@ sub early_and_late {
 # only after some dozen reloads. A worker has open connections, and may be compiling in a
 # thread at the moment it is looked at.
 my %slack = (
-    master => { anon => long() ? 256 : 512, maps => 2, fds => 0 },
+    master => { anon => 256, maps => 2, fds => 0 },
     worker => { anon => 512, maps => 8, fds => 8 },
 );
 

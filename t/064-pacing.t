@@ -157,7 +157,7 @@ subtest 'live edits' => sub {
     edited($ngx, limit(1, cap => 30), limit(2, budget => 10), limit(3, cap => 50));
     my %more = (1 => 0, 2 => 0);
     for my $n (1, 2) {
-        ok wait_until(sub { $more{$n} += $used->($n); $more{$n} > 0 }, 60), "$n goes on at once";
+        ok wait_until(sub { $more{$n} += $used->($n); $more{$n} > 0 }, 60), "$n goes on";
         $more{$n} += $used->($n);
     }
     is_deeply \%more, { 1 => 10, 2 => 20 }, 'up to what was added';

@@ -141,7 +141,7 @@ SKIP: {
     $keyboard->autoflush;
     wait_until { -s 'said' } 60, 'a question';
     print $keyboard "\nSpring\nacme\nMars\nEurope/Paris\n2027-03-01\n2026-01-01\n2027-06-01\ndaily:-1\ndaily:900\n\n";
-    wait_until { read_file('said') =~ /campaign 11/ };
+    wait_until { read_file('said') =~ /campaign 11/ } 60;
     close $keyboard;
     my $said = read_file('said');
     $said =~ s/\e\[[0-9;]*m//g;

@@ -6,7 +6,6 @@
 #include <array>
 #include <memory>
 
-#include "core/hash.hpp"
 #include "core/query.hpp"
 #include "core/recent.hpp"
 

@@ -13,7 +13,7 @@
 namespace ads {
 
 struct Rebuilt {
-    uint64_t events = 0;  // of the spool, those that PostgreSQL has left out
+    uint64_t events = 0;  // of the spool, without those that the books have
     uint32_t segments = 0;
 };
 

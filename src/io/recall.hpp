@@ -34,7 +34,7 @@ struct RecallConf {
     std::string conninfo;
     std::string spool;
     bool catalog = false;     // the document is gone, too
-    Day since = 1;            // the first day to tell of
+    Seconds now = 0;          // of its day and the two before it
     Millis longest = 20'000;  // for all of it
 };
 

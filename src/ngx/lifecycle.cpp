@@ -111,9 +111,6 @@ void with_image(MainConf& conf, F f) noexcept {
     target.zone.leave(pin);
 }
 
-// 2025-12-31, in days since 1970: a Day counts from there.
-constexpr Seconds kBeforeDayOne = 20'453;
-
 bool state_is_new(const Setup& setup) noexcept {
     return setup.has_file && setup.file.fresh();
 }
@@ -130,8 +127,7 @@ Books recall_books(ngx_cycle_t* cycle, MainConf& conf) {
     recalled.spool = setup.spool_folder;
     recalled.catalog = setup.placeholder;
     recalled.longest = std::min(static_cast<Millis>(conf.timeout), recalled.longest);
-    const Seconds days = clock_of(conf) / 1000 / 86'400 - kBeforeDayOne;
-    recalled.since = static_cast<Day>(std::max<Seconds>(1, days - 2));  // wherever a campaign is
+    recalled.now = clock_of(conf) / 1000;
     if (std::string error; !recall(recalled, books, error)) {
         ngx_log_error(NGX_LOG_WARN, cycle->log, 0,
                       "ads: the state is new, and PostgreSQL does not tell what was counted: %s",

@@ -116,6 +116,30 @@ TEST(Decide, ManyGroupsByTheirWeights) {
     expect_shares(seen, weights);
 }
 
+// However many there are: they are looked up in two ways.
+TEST(Decide, EachOfManyValuesIsFound) {
+    for (const int values : {1, 2, 50, 256, 257, 700}) {
+        std::vector<std::string> groups;
+        for (int i = 1; i <= values; i++) {
+            groups.push_back(
+                group(i, R"("targeting": {"keys": {"k": ["v)" + std::to_string(i) + R"("]}})"));
+        }
+        Decider d(document({campaign(1, groups)}));
+        const uint32_t placement = d.image().find_placement("p");
+        for (int i = 0; i <= values + 1; i++) {
+            const std::string value = "v" + std::to_string(i);
+            const KeyValue key{"k", value};
+            Page page;
+            Books books;
+            decide(d.view(), {.now = kNow * 1000, .keys = {&key, 1}}, {&placement, 1}, page,
+                   d.rng(), books);
+            const Pick& pick = page.picks().back();
+            const Id served = pick.filled() ? d.image().groups()[pick.group].id : 0;
+            ASSERT_EQ(served, i <= values ? static_cast<Id>(i) : 0u) << value << " of " << values;
+        }
+    }
+}
+
 TEST(Decide, CreativesByTheirWeights) {
     Decider d(document(
         {campaign(1, {group(2, "",
