@@ -13,6 +13,7 @@
 #include <mutex>
 
 #include "io/spool.hpp"
+#include "io/thread.hpp"
 
 namespace ads {
 
@@ -114,14 +115,27 @@ private:
         return pg_.connected() || alarm_.stopped();
     }
 
+    EditReport press(const std::string& text) {
+        EditReport report;
+        const auto work = [&] {
+            report = press_.publish(text, now.load(), stopping_);
+            malloc_trim(0);
+        };
+        if (text.size() > kLargeDocument) {
+            do_giving_way(work);
+        } else {
+            work();
+        }
+        return report;
+    }
+
     Edit publish(const std::string& text) {
-        EditReport report = press_.publish(text, now.load(), stopping_);
+        EditReport report = press(text);
         const Edit outcome = report.outcome;
         tell(std::move(report));
         if (!conf_.saved.empty() && (outcome == Edit::published || outcome == Edit::unchanged)) {
             save(text);
         }
-        malloc_trim(0);
         return outcome;
     }
 
@@ -148,7 +162,7 @@ private:
         const Seconds today = now.load() / 86'400;
         std::string text;
         if (today != day_ && !conf_.saved.empty() && read_file(conf_.saved.c_str(), text) == 0) {
-            const EditReport report = press_.publish(text, now.load(), stopping_);
+            const EditReport report = press(text);
             if (report.outcome != Edit::waits) {
                 day_ = today;
             }

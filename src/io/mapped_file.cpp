@@ -1,6 +1,7 @@
 #include "io/mapped_file.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -54,8 +55,15 @@ bool MappedFile::without_file(size_t size) noexcept {
 }
 
 bool MappedFile::grow(size_t size) noexcept {
-    errno = posix_fallocate(fd_.get(), 0, static_cast<off_t>(size));
-    return errno == 0;
+    // A signal would end it, on some file systems, and it would begin anew.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int error = posix_fallocate(fd_.get(), 0, static_cast<off_t>(size));
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    errno = error;
+    return error == 0;
 }
 
 bool MappedFile::open(const std::string& folder, const std::string& name, const Contents& contents,

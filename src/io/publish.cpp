@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "io/process.hpp"
@@ -11,12 +12,6 @@
 #include "shm/billing.hpp"
 
 namespace ads {
-
-namespace {
-
-constexpr size_t kLargeDocument = 1 << 20;
-
-}  // namespace
 
 Publish publish_image(const Target& target, std::span<const char> image, Who me, Seconds now,
                       uint32_t& without_counters) noexcept {
@@ -96,6 +91,9 @@ void CatalogFile::stop() noexcept {
 
 void* CatalogFile::run(void* self) {
     auto& file = *static_cast<CatalogFile*>(self);
+    if (mark_of(file.path_.c_str()).size > static_cast<int64_t>(kLargeDocument)) {
+        give_way();
+    }
     file.work();
     malloc_trim(0);
     file.finished_.store(true, std::memory_order_release);
@@ -104,7 +102,11 @@ void* CatalogFile::run(void* self) {
 
 void CatalogFile::work() {
     std::string text;
-    if (const int error = read_file(path_.c_str(), text, &mark_); error != 0) {
+    const int error = [&] {
+        const Pauses pauses;
+        return read_file(path_.c_str(), text, &mark_);
+    }();
+    if (error != 0) {
         mark_ = mark_of(path_.c_str());
         report_ = press_.cannot_read("cannot read \"" + path_ + "\": " + std::strerror(error));
         return;
@@ -121,45 +123,24 @@ EditReport Press::cannot_read(std::string why) {
 }
 
 EditReport Press::publish(const std::string& text, Seconds now, const std::atomic<bool>& stopping) {
-    // Serving goes before a large catalog. In a thread for this alone: who has given way
-    // cannot come back.
-    struct Job {
-        Press& press;
-        const std::string& text;
-        Seconds now;
-        const std::atomic<bool>& stopping;
-        EditReport report;
-
-        static void* run(void* self) {
-            give_way();
-            auto& job = *static_cast<Job*>(self);
-            job.report = job.press.print(job.text, job.now, job.stopping);
-            return nullptr;
-        }
-    } job{*this, text, now, stopping, {}};
-    pthread_t thread;
-    if (text.size() <= kLargeDocument || !start_thread(thread, Job::run, &job)) {
-        return print(text, now, stopping);
-    }
-    pthread_join(thread, nullptr);
-    return std::move(job.report);
-}
-
-EditReport Press::print(const std::string& text, Seconds now, const std::atomic<bool>& stopping) {
     EditReport report;
-    const uint64_t hash = catalog::document_hash(text, now);
-    if (target_.zone.publishes(hash, target_.state.head().node)) {
+    const auto compiled = [&]() -> std::optional<catalog::Compiled> {
+        const Pauses pauses;
+        const uint64_t hash = catalog::document_hash(text, now);
+        if (target_.zone.publishes(hash, target_.state.head().node)) {
+            return std::nullopt;
+        }
+        return catalog::compile(text, now);
+    }();
+    if (!compiled) {
         report.outcome = Edit::unchanged;
         target_.zone.set_error({});
+    } else if (compiled->ok()) {
+        report = put(*compiled, now, stopping);
     } else {
-        const catalog::Compiled compiled = catalog::compile(text, now);
-        if (compiled.ok()) {
-            report = put(compiled, now, stopping);
-        } else {
-            report.outcome = Edit::refused;
-            report.text = describe(compiled);
-            target_.zone.set_error(report.text);
-        }
+        report.outcome = Edit::refused;
+        report.text = describe(*compiled);
+        target_.zone.set_error(report.text);
     }
     if (report.outcome != Edit::waits) {
         target_.zone.head().waits_for.store(0, std::memory_order_relaxed);
@@ -177,7 +158,11 @@ EditReport Press::put(const catalog::Compiled& compiled, Seconds now,
             report.outcome = Edit::none;  // another configuration has taken over
             return report;
         }
-        switch (publish_image(target_, compiled.bytes, me_, now, report.without_counters)) {
+        const Publish found = [&] {
+            const Pauses pauses;
+            return publish_image(target_, compiled.bytes, me_, now, report.without_counters);
+        }();
+        switch (found) {
             case Publish::done:
                 report.outcome = Edit::published;
                 report.generation = target_.zone.generation();

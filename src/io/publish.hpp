@@ -45,6 +45,9 @@ struct EditReport {
     uint32_t without_counters = 0;
 };
 
+// Bytes. Who compiles a larger document gives way: serving goes first.
+constexpr size_t kLargeDocument = 1 << 20;
+
 // Compiles documents and publishes them, for one thread at a time.
 class Press {
 public:
@@ -58,7 +61,6 @@ public:
     EditReport cannot_read(std::string why);
 
 private:
-    EditReport print(const std::string& text, Seconds now, const std::atomic<bool>& stopping);
     EditReport put(const catalog::Compiled& compiled, Seconds now,
                    const std::atomic<bool>& stopping);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <time.h>
 
 #include <atomic>
 #include <memory>
@@ -33,14 +34,54 @@ private:
 // Milliseconds of a clock that only goes forward.
 Millis monotonic() noexcept;
 
-// Makes this thread give way: nice 19, and woken ones may take the CPU from it at
-// once. (At nice 10 a tenth of a busy core is its own, which it takes in lumps of a tick
-// of the kernel.) Not SCHED_IDLE: on a machine that is busy throughout, such a thread does not
-// run at all, and without privileges it cannot leave that class again.
+// Makes this thread give way, for good: nice 19, and woken ones may take the CPU from it
+// at once. Not SCHED_IDLE: on a machine that is busy throughout such a thread does not run at
+// all, and without privileges it cannot leave that class again.
 void give_way() noexcept;
+
+// While it lives, this thread pauses again and again in the middle of its work. Also a thread that
+// gives way has a share of a busy core, at nice 19 a seventieth, which the kernel hands
+// out in lumps of a tick, 4 ms: enough to be the slowest hundredth of all answers. A pause
+// ends a lump. Turns are short while others want the core, longer while nobody does.
+//
+// It is a signal that makes the thread pause: what must not be interrupted blocks signals,
+// or has no pauses.
+class Pauses {
+public:
+    Pauses() noexcept;
+    Pauses(const Pauses&) = delete;
+    ~Pauses();
+
+    void pause() noexcept;
+
+private:
+    void begin_turn() noexcept;
+
+    timer_t timer_{};
+    bool on_ = false;
+    long turn_;  // nanoseconds
+    long interrupted_ = 0;
+};
 
 // A thread that gets no signals.
 bool start_thread(pthread_t& thread, void* (*entry)(void*), void* data) noexcept;
+
+// Does the work in a thread that gives way, and waits for it; in this one if there
+// can be no other.
+template <class Work>
+void do_giving_way(Work work) {
+    pthread_t thread;
+    const auto run = [](void* data) -> void* {
+        give_way();
+        (*static_cast<Work*>(data))();
+        return nullptr;
+    };
+    if (start_thread(thread, run, &work)) {
+        pthread_join(thread, nullptr);
+    } else {
+        work();
+    }
+}
 
 // The same with an owner. `self` lives until both the thread and the
 // owner of the Thread have let go of it, so that a thread which hangs in a

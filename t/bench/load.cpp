@@ -4,8 +4,10 @@
 //
 // The paths of the file are asked for in turn, once over if there are enough.
 // A request's time runs from the moment it was due, not from when it could be
-// sent: a server that stalls is charged for all that waited. RATE 0: as fast as
-// answers come, to find out what "half load" is. Prints one line of JSON.
+// sent: a server that stalls is charged for all that waited. But the clock stands still
+// while this program does not run, on a machine that others use too: what it could not
+// ask for was not late. RATE 0: as fast as answers come, to find out what
+// "half load" is. Prints one line of JSON.
 //
 //   load slices PORT[,PORT] WORKER[,WORKER] COUNT CONNECTIONS OURS_FILE FLOOR_FILE [HEADER …]
 //
@@ -38,11 +40,34 @@ namespace {
 
 using Nanos = int64_t;
 
-Nanos now() {
+Nanos monotonic() {
     timespec t{};
     clock_gettime(CLOCK_MONOTONIC, &t);
     return static_cast<Nanos>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
+
+// Time in which this program ran. Between two looks at it there is at most one system call, and
+// none that waits: what took longer was somebody else's.
+class Clock {
+public:
+    Nanos now() {
+        const Nanos t = monotonic();
+        if (t - last_ > kStall) {
+            stalled_ += t - last_;
+        }
+        last_ = t;
+        return t - stalled_;
+    }
+
+    // After a wait.
+    void resume() { last_ = monotonic(); }
+    Nanos stalled() const { return stalled_; }
+
+private:
+    static constexpr Nanos kStall = 300'000;
+    Nanos last_ = monotonic();
+    Nanos stalled_ = 0;
+};
 
 [[noreturn]] void fail(const std::string& why) {
     std::fprintf(stderr, "load: %s\n", why.c_str());
@@ -99,12 +124,13 @@ public:
     // Goes on in the requests where the run before, of the same, ended.
     void run(Requests& requests, double rate, double seconds) {
         requests_ = &requests;
-        const Nanos begin = now();
+        clock_.resume();
+        const Nanos begin = clock_.now();
         const Nanos end = begin + static_cast<Nanos>(seconds * 1e9);
         const double step = rate > 0 ? 1e9 / rate : 0;
         uint64_t due = 0;
         for (;;) {
-            const Nanos t = now();
+            const Nanos t = clock_.now();
             if (t >= end && idle_.size() == connections_.size()) {
                 break;
             }
@@ -121,12 +147,16 @@ public:
             }
             dispatch();
             epoll_event events[256];
-            const int n = epoll_wait(epoll_, events, 256, rate > 0 && t < end ? 0 : 10);
+            const int timeout = rate > 0 && t < end ? 0 : 10;
+            const int n = epoll_wait(epoll_, events, 256, timeout);
+            if (timeout > 0) {
+                clock_.resume();
+            }
             for (int i = 0; i < n; i++) {
                 read(*static_cast<Connection*>(events[i].data.ptr));
             }
         }
-        seconds_ = double(now() - begin) / 1e9;
+        seconds_ = double(clock_.now() - begin) / 1e9;
     }
 
     size_t answered() const { return times_.size(); }
@@ -143,9 +173,9 @@ public:
         };
         std::printf(
             "{\"requests\":%zu,\"errors\":%zu,\"per_second\":%.0f,\"p50_us\":%.1f,"
-            "\"p99_us\":%.1f,\"p999_us\":%.1f,\"max_us\":%.1f}\n",
+            "\"p99_us\":%.1f,\"p999_us\":%.1f,\"max_us\":%.1f,\"stalled_ms\":%.1f}\n",
             times_.size(), errors_, double(times_.size()) / seconds_, at(0.5), at(0.99), at(0.999),
-            at(1));
+            at(1), double(clock_.stalled()) / 1e6);
     }
 
 private:
@@ -176,6 +206,7 @@ private:
             c.in.clear();
             c.wanted = 0;
             const std::string& request = requests_->next();
+            clock_.now();
             if (write(c.fd, request.data(), request.size()) != ssize_t(request.size())) {
                 fail("a request could not be sent");
             }
@@ -184,6 +215,7 @@ private:
 
     void read(Connection& c) {
         char buffer[16384];
+        clock_.now();
         const ssize_t n = ::read(c.fd, buffer, sizeof buffer);
         if (n <= 0) {
             fail("the server closed a connection");
@@ -202,12 +234,13 @@ private:
             c.wanted = head + 4 + length;
         }
         if (c.in.size() >= c.wanted) {
-            times_.push_back(now() - c.due);
+            times_.push_back(clock_.now() - c.due);
             errors_ += c.in.compare(9, 3, "200") == 0 ? 0 : 1;
             idle_.push_back(&c);
         }
     }
 
+    Clock clock_;
     uint16_t port_;
     Requests* requests_ = nullptr;
     std::vector<Connection> connections_;

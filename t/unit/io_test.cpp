@@ -1,9 +1,11 @@
-// The spool, files and processes.
+// The spool, files, processes and threads.
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,6 +15,7 @@
 #include "io/file.hpp"
 #include "io/process.hpp"
 #include "io/spool.hpp"
+#include "io/thread.hpp"
 #include "temp_folder.hpp"
 
 namespace {
@@ -457,6 +460,45 @@ TEST(Process, KnowsTheLivingAndTheDead) {
     EXPECT_FALSE(process_alive(pid_of(child.who)));
     child.reap();
     EXPECT_FALSE(process_alive(child.who));
+}
+
+// Works for so many milliseconds of the CPU; how often it paused of itself meanwhile.
+long pauses_in(long milliseconds) {
+    rusage before{};
+    rusage after{};
+    getrusage(RUSAGE_THREAD, &before);
+    const auto worked = [] {
+        timespec time{};
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+        return time.tv_sec * 1'000 + time.tv_nsec / 1'000'000;
+    };
+    const long end = worked() + milliseconds;
+    while (worked() < end) {
+    }
+    getrusage(RUSAGE_THREAD, &after);
+    return after.ru_nvcsw - before.ru_nvcsw;
+}
+
+// The kernel's tick, which ends a turn otherwise, is some milliseconds long.
+TEST(Thread, PausesInTheMiddleOfWork) {
+    long with = 0;
+    long after = 0;
+    do_giving_way([&] {
+        {
+            const Pauses pauses;
+            with = pauses_in(50);
+        }
+        after = pauses_in(50);
+    });
+    EXPECT_GE(with, 49);
+    EXPECT_LE(after, 1);
+}
+
+TEST(Thread, PausesLeaveErrnoAlone) {
+    const Pauses pauses;
+    errno = EDOM;
+    pauses_in(10);
+    EXPECT_EQ(errno, EDOM);
 }
 
 TEST(File, ReadsWhole) {
