@@ -23,7 +23,7 @@ sub one_ad {
 
 our $Hostile = qq(</script><script>alert("1")</script>'&\\\x{2028}\x{2029}\n);
 
-plan tests => 245;
+plan tests => 259;
 run_tests();
 
 __DATA__
@@ -152,7 +152,28 @@ GET /spot/serve?placement=top&url={{'x' x 9000}} -> 414
 
 
 
-=== TEST 9: bad format, callback, escapes and encoding
+=== TEST 9: far too much of it, where nginx lets it through
+--- config
+    large_client_header_buffers 4 256k;
+--- steps
+GET /spot/serve?placement={{join ',', ('empty') x 10_000}} -> 400
+    ~ "code":"too_many_placements"
+GET /spot/serve?placement={{join ',', map { "p$_" } 1 .. 10_000}} -> 400
+    ~ "code":"(?:too_many|unknown)_placements?"
+GET /spot/serve?placement=top&{{join '&', map { "kv.k$_=" . 'v' x 1100 } 1 .. 60}} -> 200
+    ~ "creative":31
+GET /spot/serve?placement=top&{{join '&', map { "kv.k$_=v" } 1 .. 6_500}} -> 400
+    ~ "code":"too_many_(?:keys|parameters)"
+GET /spot/serve?placement=top&kv.{{'k' x 65_536}}=v -> 200
+    ~ "creative":31
+GET /spot/serve?placement=top&kv.k={{'%ff' x 21_845}} -> 400
+    ~ "code":"bad_encoding"
+GET /spot/serve?placement=top -> 200
+    ~ "creative":31
+
+
+
+=== TEST 10: bad format, callback, escapes and encoding
 --- config
 --- steps
 GET /spot/serve?placement=top&format=xml -> 400
@@ -191,7 +212,7 @@ GET /spot/serve?%70lacement=t%6fp&url=%C3%A4+b&&=& -> 200
 
 
 
-=== TEST 10: bad requests count nothing
+=== TEST 11: bad requests count nothing
 --- config
 --- steps
 GET /spot/serve?placement=top,nowhere -> 400
@@ -202,7 +223,7 @@ GET /status -> 200
 
 
 
-=== TEST 11: HEAD has the headers and counts nothing
+=== TEST 12: HEAD has the headers and counts nothing
 --- config
 --- steps
 HEAD /spot/serve?placement=top -> 200
@@ -221,7 +242,7 @@ GET /status -> 200
 
 
 
-=== TEST 12: other methods
+=== TEST 13: other methods
 --- config
 --- steps
 POST /spot/serve?placement=top -> 405
@@ -237,7 +258,7 @@ GET /status -> 200
 
 
 
-=== TEST 13: ads_base: for the server, for a location, absolute, its default
+=== TEST 14: ads_base: for the server, for a location, absolute, its default
 --- config
     ads_base /b/;
     location = /x/one { ads_serve; }
@@ -252,7 +273,7 @@ GET /x/two?placement=top&format=html -> 200
 
 
 
-=== TEST 14: the default of ads_base is the folder of the location
+=== TEST 15: the default of ads_base is the folder of the location
 --- config
     location = /x/y/serve { ads_serve; }
     location = /serve { ads_serve; }
@@ -271,7 +292,7 @@ GET /named/serve?placement=top -> 200
 
 
 
-=== TEST 15: a location whose name would leave the string
+=== TEST 16: a location whose name would leave the string
 --- config
     location = '/od"d<b>/serve' { ads_serve; }
 --- steps
@@ -282,7 +303,7 @@ GET /od%22d%3Cb%3E/serve?placement=top&format=html -> 200
 
 
 
-=== TEST 16: a creative without a size takes that of its placement
+=== TEST 17: a creative without a size takes that of its placement
 --- config
 --- catalog eval
 ::one_ad(placement => {width => 320, height => 50})
@@ -292,7 +313,7 @@ GET /spot/serve?placement=top -> 200
 
 
 
-=== TEST 17: neither has a size
+=== TEST 18: neither has a size
 --- config
 --- catalog eval
 ::one_ad()
@@ -302,7 +323,7 @@ GET /spot/serve?placement=top -> 200
 
 
 
-=== TEST 18: another size than the placement's is not served
+=== TEST 19: another size than the placement's is not served
 --- config
 --- catalog eval
 ::one_ad(placement => {width => 320, height => 50}, creative => {width => 320, height => 51})
@@ -312,7 +333,7 @@ GET /spot/serve?placement=top -> 200
 
 
 
-=== TEST 19: hostile strings stay strings
+=== TEST 20: hostile strings stay strings
 --- config
 --- catalog eval
 ::one_ad(creative => {type => 'native', content => {title => $::Hostile, 'a"><b>' => $::Hostile}})
@@ -329,7 +350,7 @@ GET /spot/serve?placement=top&format=html -> 200
 
 
 
-=== TEST 20: hostile markup stays in its frame
+=== TEST 21: hostile markup stays in its frame
 --- config
 --- catalog eval
 ::one_ad(creative => {content => {markup => qq("></iframe>$::Hostile)}})
@@ -340,7 +361,7 @@ GET /spot/serve?placement=top&format=html -> 200
 
 
 
-=== TEST 21: what an image says stays in its attributes
+=== TEST 22: what an image says stays in its attributes
 --- config
 --- catalog eval
 ::one_ad(creative => {type => 'image', content => {src => 'https://cdn.example/a.png?x=1&y=2', alt => $::Hostile}})
@@ -351,7 +372,7 @@ GET /spot/serve?placement=top&format=html -> 200
 
 
 
-=== TEST 22: a draft
+=== TEST 23: a draft
 --- config
 --- catalog eval
 ::one_ad(campaign => {status => 'draft'})
@@ -361,7 +382,7 @@ GET /spot/serve?placement=top -> 200
 
 
 
-=== TEST 23: a paused campaign
+=== TEST 24: a paused campaign
 --- config
 --- catalog eval
 ::one_ad(campaign => {status => 'paused'})
@@ -371,7 +392,7 @@ GET /spot/serve?placement=top -> 200
 
 
 
-=== TEST 24: completed and archived
+=== TEST 25: completed and archived
 --- config
 --- catalog eval
 ::catalog({placements => [{id => 'top'}], campaigns => [map { {id => $_, status => $_ == 1 ? 'completed' : 'archived', ad_groups => [{id => $_, creatives => [{id => $_, type => 'html', content => {markup => 'x'}, click_url => 'https://a.example/'}]}]} } 1, 2]})
@@ -381,7 +402,7 @@ GET /spot/serve?placement=top -> 200
 
 
 
-=== TEST 25: a paused ad group, in an active campaign
+=== TEST 26: a paused ad group, in an active campaign
 --- config
 --- catalog eval
 ::one_ad(group => {status => 'paused'})
@@ -391,7 +412,7 @@ GET /spot/serve?placement=top -> 200
 
 
 
-=== TEST 26: a paused creative, in an active group
+=== TEST 27: a paused creative, in an active group
 --- config
 --- catalog eval
 ::one_ad(creative => {status => 'paused'})
@@ -401,7 +422,7 @@ GET /spot/serve?placement=top -> 200
 
 
 
-=== TEST 27: a scheduled campaign from its start, until its end
+=== TEST 28: a scheduled campaign from its start, until its end
 --- config
 --- catalog eval
 ::one_ad(campaign => {status => 'scheduled', start => ::at(600), end => ::at(1200)})
@@ -425,7 +446,7 @@ clock reset
 
 
 
-=== TEST 28: an active campaign, too, has a start and an end; its groups as well
+=== TEST 29: an active campaign, too, has a start and an end; its groups as well
 --- config
 --- catalog eval
 ::one_ad(campaign => {start => ::at(600)}, group => {start => ::at(1200), end => ::at(1800)})
@@ -443,7 +464,7 @@ clock reset
 
 
 
-=== TEST 29: tiers: the house only when nobody else is there
+=== TEST 30: tiers: the house only when nobody else is there
 --- config
 --- catalog eval
 ::catalog({placements => [{id => 'top'}], campaigns => [{id => 1, ad_groups => [map { {id => $_, priority => (qw(house remnant sponsorship standard))[$_ - 1], creatives => [{id => $_, type => 'html', content => {markup => 'x'}, click_url => 'https://a.example/'}]} } 1 .. 4]}]})
@@ -454,7 +475,7 @@ GET /spot/serve?placement=top,top,top,top,top -> 200
 
 
 
-=== TEST 30: a sub-request through SSI
+=== TEST 31: a sub-request through SSI
 --- config
     location = /page { ssi on; default_type text/html; root html; try_files /page.html =404; }
     location = /none { ssi on; default_type text/html; root html; try_files /none.html =404; }
@@ -473,7 +494,7 @@ GET /status -> 200
 
 
 
-=== TEST 31: keep-alive and pipelining
+=== TEST 32: keep-alive and pipelining
 --- config
 --- pipelined_requests eval
 [ 'GET /spot/serve?placement=top', "GET /spot/serve?placement=side\nabc", 'GET /spot/serve?placement=nowhere',
@@ -485,7 +506,7 @@ GET /status -> 200
 
 
 
-=== TEST 32: HTTP/1.0
+=== TEST 33: HTTP/1.0
 --- config
 --- steps
 GET /spot/serve?placement=top HTTP/1.0 -> 200
@@ -493,7 +514,7 @@ GET /spot/serve?placement=top HTTP/1.0 -> 200
 
 
 
-=== TEST 33: the body of a request is thrown away
+=== TEST 34: the body of a request is thrown away
 --- config
 --- request eval
 [ "GET /spot/serve?placement=top\n" . 'x' x 200_000, "GET /spot/serve?placement=top\n5\r\nhello\r\n0\r\n\r\n" ]
@@ -506,7 +527,7 @@ GET /spot/serve?placement=top HTTP/1.0 -> 200
 
 
 
-=== TEST 34: the rest of a body comes after the answer
+=== TEST 35: the rest of a body comes after the answer
 --- config
 --- request eval
 [ [ "GET /spot/serve?placement=top\nabc", { value => 'def', delay_before => 0.05 } ], 'GET /spot/serve?placement=side' ]

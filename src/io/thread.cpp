@@ -47,7 +47,9 @@ long interruptions() noexcept {
 int pause_signal() noexcept {
     struct sigaction pause {};
     pause.sa_sigaction = [](int, siginfo_t* info, void*) noexcept {
-        static_cast<Pauses*>(info->si_value.sival_ptr)->pause();
+        if (info->si_code == SI_TIMER) {  // not somebody's kill
+            static_cast<Pauses*>(info->si_value.sival_ptr)->pause();
+        }
     };
     pause.sa_flags = SA_RESTART | SA_SIGINFO;
     for (int signal = SIGRTMIN; signal <= SIGRTMAX; signal++) {

@@ -501,6 +501,19 @@ TEST(Thread, PausesLeaveErrnoAlone) {
     EXPECT_EQ(errno, EDOM);
 }
 
+TEST(Thread, PausesIgnoreSignalsOfOthers) {
+    const Pauses pauses;
+    int sent = 0;
+    for (int signal = SIGRTMIN; signal <= SIGRTMAX; signal++) {
+        struct sigaction action {};
+        ASSERT_EQ(sigaction(signal, nullptr, &action), 0);
+        if (action.sa_handler != SIG_DFL) {
+            sent += raise(signal) == 0 ? 1 : 0;
+        }
+    }
+    EXPECT_EQ(sent, 1);
+}
+
 TEST(File, ReadsWhole) {
     TempFolder folder;
     std::string text;
