@@ -159,11 +159,11 @@ GET /spot/serve?placement=top&url={{'x' x 9000}} -> 414
 GET /spot/serve?placement={{join ',', ('empty') x 10_000}} -> 400
     ~ "code":"too_many_placements"
 GET /spot/serve?placement={{join ',', map { "p$_" } 1 .. 10_000}} -> 400
-    ~ "code":"(?:too_many|unknown)_placements?"
+    ~ "code":"unknown_placement"
 GET /spot/serve?placement=top&{{join '&', map { "kv.k$_=" . 'v' x 1100 } 1 .. 60}} -> 200
     ~ "creative":31
 GET /spot/serve?placement=top&{{join '&', map { "kv.k$_=v" } 1 .. 6_500}} -> 400
-    ~ "code":"too_many_(?:keys|parameters)"
+    ~ "code":"too_many_parameters"
 GET /spot/serve?placement=top&kv.{{'k' x 65_536}}=v -> 200
     ~ "creative":31
 GET /spot/serve?placement=top&kv.k={{'%ff' x 21_845}} -> 400

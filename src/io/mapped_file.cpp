@@ -55,7 +55,7 @@ bool MappedFile::without_file(size_t size) noexcept {
 }
 
 bool MappedFile::grow(size_t size) noexcept {
-    // A signal would end it, on some file systems, and it would begin anew.
+    // On some file systems a signal would make it fail.
     sigset_t all;
     sigset_t before;
     sigfillset(&all);

@@ -95,18 +95,14 @@ void* CatalogFile::run(void* self) {
         give_way();
     }
     file.work();
-    malloc_trim(0);
+    malloc_trim(0);  // gives way, too: there may be a gigabyte to return
     file.finished_.store(true, std::memory_order_release);
     return nullptr;
 }
 
 void CatalogFile::work() {
     std::string text;
-    const int error = [&] {
-        const Pauses pauses;
-        return read_file(path_.c_str(), text, &mark_);
-    }();
-    if (error != 0) {
+    if (const int error = read_file(path_.c_str(), text, &mark_); error != 0) {
         mark_ = mark_of(path_.c_str());
         report_ = press_.cannot_read("cannot read \"" + path_ + "\": " + std::strerror(error));
         return;
@@ -125,7 +121,7 @@ EditReport Press::cannot_read(std::string why) {
 EditReport Press::publish(const std::string& text, Seconds now, const std::atomic<bool>& stopping) {
     EditReport report;
     const auto compiled = [&]() -> std::optional<catalog::Compiled> {
-        const Pauses pauses;
+        Pauses pauses;
         const uint64_t hash = catalog::document_hash(text, now);
         if (target_.zone.publishes(hash, target_.state.head().node)) {
             return std::nullopt;
@@ -159,7 +155,7 @@ EditReport Press::put(const catalog::Compiled& compiled, Seconds now,
             return report;
         }
         const Publish found = [&] {
-            const Pauses pauses;
+            Pauses pauses;
             return publish_image(target_, compiled.bytes, me_, now, report.without_counters);
         }();
         switch (found) {

@@ -32,15 +32,21 @@ struct SchedAttr {
 static_assert(sizeof(SchedAttr) == 48);
 
 // Nanoseconds. Much shorter pauses, and the kernel would not switch.
-constexpr long kShortTurn = 25'000;
+constexpr long kShortTurn = 50'000;
 constexpr long kLongTurn = 400'000;
-constexpr long kPause = 50'000;
+constexpr long kPause = 20'000;
 
 // How often this thread lost the CPU to others.
 long interruptions() noexcept {
     rusage usage{};
     getrusage(RUSAGE_THREAD, &usage);
     return usage.ru_nivcsw;
+}
+
+long nanoseconds() noexcept {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
 // A signal nobody uses, which makes the thread that gets it pause. 0: there is none.
@@ -113,7 +119,6 @@ Pauses::Pauses() noexcept : turn_(kShortTurn) {
     if (signal == 0) {
         return;
     }
-    prctl(PR_SET_TIMERSLACK, 1UL);  // or a pause would be longer by 50 us
     sigevent event{};
     event.sigev_notify = SIGEV_THREAD_ID;
     event.sigev_signo = signal;
@@ -124,7 +129,8 @@ Pauses::Pauses() noexcept : turn_(kShortTurn) {
         sigset_t set;
         sigemptyset(&set);
         sigaddset(&set, signal);
-        pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+        pthread_sigmask(SIG_UNBLOCK, &set, &before_);
+        prctl(PR_SET_TIMERSLACK, 1UL);  // or a pause would be longer by 50 us
         begin_turn();
     }
 }
@@ -137,11 +143,14 @@ void Pauses::begin_turn() noexcept {
 // In the handler of the signal.
 void Pauses::pause() noexcept {
     const int error = errno;
-    const long interrupted = interruptions();
-    turn_ = interrupted != interrupted_ ? kShortTurn : std::min(2 * turn_, kLongTurn);
-    interrupted_ = interrupted;
+    const long began = nanoseconds();
     const timespec moment{0, kPause};
     pselect(0, nullptr, nullptr, nullptr, &moment, nullptr);
+    // Others took the core from it, or kept it longer than it slept.
+    const long interrupted = interruptions();
+    const bool wanted = interrupted != interrupted_ || nanoseconds() - began > 8 * kPause;
+    interrupted_ = interrupted;
+    turn_ = wanted ? kShortTurn : std::min(2 * turn_, kLongTurn);
     begin_turn();
     errno = error;
 }
@@ -149,6 +158,8 @@ void Pauses::pause() noexcept {
 Pauses::~Pauses() {
     if (on_) {
         timer_delete(timer_);
+        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+        prctl(PR_SET_TIMERSLACK, 0UL);  // as it was
     }
 }
 

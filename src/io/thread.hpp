@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <signal.h>
 #include <time.h>
 
 #include <atomic>
@@ -58,6 +59,7 @@ private:
     void begin_turn() noexcept;
 
     timer_t timer_{};
+    sigset_t before_{};
     bool on_ = false;
     long turn_;  // nanoseconds
     long interrupted_ = 0;

@@ -117,9 +117,6 @@ void Worker::start_shipper() {
 }
 
 Worker::~Worker() {
-    if (source_ != nullptr) {
-        source_->stop();
-    }
     for (auto* event : {&tick_event_, &pace_event_}) {
         if (event->timer_set) {
             ngx_del_timer(event);
@@ -146,6 +143,10 @@ Worker::~Worker() {
     }
     if (pin_ != kNone) {
         zone().leave(pin_);
+    }
+    // Last: a large catalog may compile for seconds yet, and the master may lose patience.
+    if (source_ != nullptr) {
+        source_->stop();
     }
 }
 
