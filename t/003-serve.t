@@ -159,7 +159,7 @@ GET /spot/serve?placement=top&url={{'x' x 9000}} -> 414
 GET /spot/serve?placement={{join ',', ('empty') x 10_000}} -> 400
     ~ "code":"too_many_placements"
 GET /spot/serve?placement={{join ',', map { "p$_" } 1 .. 10_000}} -> 400
-    ~ "code":"unknown_placement"
+    ~ "code":"too_many_placements"
 GET /spot/serve?placement=top&{{join '&', map { "kv.k$_=" . 'v' x 1100 } 1 .. 60}} -> 200
     ~ "creative":31
 GET /spot/serve?placement=top&{{join '&', map { "kv.k$_=v" } 1 .. 6_500}} -> 400
