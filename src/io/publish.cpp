@@ -126,11 +126,13 @@ EditReport Press::publish(const std::string& text, Seconds now, const std::atomi
         if (target_.zone.publishes(hash, target_.state.head().node)) {
             return std::nullopt;
         }
-        return catalog::compile(text, now);
+        return catalog::compile(text, now, &stopping);
     }();
     if (!compiled) {
         report.outcome = Edit::unchanged;
         target_.zone.set_error({});
+    } else if (compiled->stopped) {
+        return report;
     } else if (compiled->ok()) {
         report = put(*compiled, now, stopping);
     } else {

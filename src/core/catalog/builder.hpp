@@ -1,20 +1,40 @@
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
+#include <functional>
 #include <stdexcept>
-#include <string>
 #include <string_view>
 #include <type_traits>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/image.hpp"
 
 namespace ads::catalog {
 
+// Open addressing: places hold indexes from 1, 0 is a free one.
+template <class Hash>
+std::vector<uint32_t> hash_table(size_t count, Hash hash_of) {
+    const size_t size = std::bit_ceil(std::max<size_t>(2, count * 2));
+    std::vector<uint32_t> table(size);
+    for (uint32_t i = 0; i < count; i++) {
+        size_t at = hash_of(i) & (size - 1);
+        while (table[at] != 0) {
+            at = (at + 1) & (size - 1);
+        }
+        table[at] = i + 1;
+    }
+    return table;
+}
+
 // The image while it grows. Offsets stay valid, pointers do not.
 class Builder {
 public:
+    // About so many bytes: memory that is not needed is never touched.
+    explicit Builder(size_t expected) { bytes_.reserve(sizeof(ImageHead) + expected); }
+
     template <class T>
     Slice<T> add(const std::vector<T>& items) {
         static_assert(std::is_trivially_copyable_v<T>);
@@ -29,13 +49,16 @@ public:
         if (text.empty()) {
             return {};
         }
-        const auto known = texts_.find(std::string(text));
-        if (known != texts_.end()) {
-            return known->second;
+        if (2 * (known_ + 1) > table_.size()) {
+            grow();
         }
-        const Text at = unique_text(text);
-        texts_.emplace(text, at);
-        return at;
+        const auto hash = static_cast<uint32_t>(std::hash<std::string_view>()(text));
+        Known& place = find(hash, text);
+        if (place.text.size == 0) {
+            place = {hash, unique_text(text)};
+            known_++;
+        }
+        return place.text;
     }
 
     Text unique_text(std::string_view text) {
@@ -55,6 +78,38 @@ public:
     }
 
 private:
+    // A text of the image. Size 0: a free place.
+    struct Known {
+        uint32_t hash = 0;
+        Text text;
+    };
+
+    // Where the text is in the table, or would be.
+    Known& find(uint32_t hash, std::string_view text) {
+        size_t at = hash & (table_.size() - 1);
+        while (table_[at].text.size != 0 &&
+               (table_[at].hash != hash || std::string_view(bytes_.data() + table_[at].text.offset,
+                                                            table_[at].text.size) != text)) {
+            at = (at + 1) & (table_.size() - 1);
+        }
+        return table_[at];
+    }
+
+    void grow() {
+        const std::vector<Known> before =
+            std::exchange(table_, std::vector<Known>(2 * table_.size()));
+        for (const Known& known : before) {
+            if (known.text.size == 0) {
+                continue;
+            }
+            size_t at = known.hash & (table_.size() - 1);
+            while (table_[at].text.size != 0) {
+                at = (at + 1) & (table_.size() - 1);
+            }
+            table_[at] = known;
+        }
+    }
+
     uint32_t position() const {
         if (bytes_.size() > 0xffff'0000) {
             throw std::length_error("the compiled catalog would be over 4 GiB");
@@ -68,7 +123,8 @@ private:
     }
 
     std::vector<char> bytes_ = std::vector<char>(sizeof(ImageHead));
-    std::unordered_map<std::string, Text> texts_;
+    std::vector<Known> table_ = std::vector<Known>(1024);
+    size_t known_ = 0;
 };
 
 }  // namespace ads::catalog

@@ -1,10 +1,7 @@
 #include "core/catalog/compile.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstring>
-#include <limits>
 #include <map>
 #include <new>
 #include <numeric>
@@ -12,101 +9,86 @@
 #include <stdexcept>
 #include <unordered_map>
 
+#include "core/catalog/aim.hpp"
 #include "core/catalog/builder.hpp"
 #include "core/catalog/calendar.hpp"
 #include "core/catalog/fragments.hpp"
 #include "core/catalog/index.hpp"
+#include "core/catalog/terms.hpp"
 #include "core/pacing/limits.hpp"
 
 namespace ads::catalog {
 
 namespace {
 
-template <class Hash>
-std::vector<uint32_t> hash_table(size_t count, Hash hash_of) {
-    const size_t size = std::bit_ceil(std::max<size_t>(2, count * 2));
-    std::vector<uint32_t> table(size);
-    for (uint32_t i = 0; i < count; i++) {
-        size_t at = hash_of(i) & (size - 1);
-        while (table[at] != 0) {
-            at = (at + 1) & (size - 1);
-        }
-        table[at] = i + 1;
-    }
-    return table;
-}
+// The worker that compiles is about to exit.
+struct Stopped {};
 
-bool can_run(Status status) {
-    return status == Status::active || status == Status::scheduled;
-}
-
-std::optional<Seconds> later(std::optional<Seconds> a, std::optional<Seconds> b) {
-    return a && b ? std::max(*a, *b) : a ? a : b;
-}
-
-std::optional<Seconds> sooner(std::optional<Seconds> a, std::optional<Seconds> b) {
-    return a && b ? std::min(*a, *b) : a ? a : b;
-}
-
-MicroCents unit_price(const Price& price) {
-    const bool per_thousand = price.model == PriceModel::cpm || price.model == PriceModel::vcpm;
-    return per_thousand ? (price.amount + 500) / 1000 : price.amount;
-}
-
-// What a thousand impressions bring. Of clicks and actions it depends on how
-// many come: the price of one is what an estimate scales.
-MicroCents ecpm(const Price& price) {
-    constexpr MicroCents kMost = std::numeric_limits<MicroCents>::max() / 1000;
-    return price.model == PriceModel::flat ? std::min(price.amount, kMost) * 1000 : price.amount;
-}
-
-class Compiler {
+class Compiler final : public Taker {
 public:
-    Compiler(const Document& document, Seconds now) : document_(document), now_(now) {}
+    // `expected` is about what the image will have.
+    Compiler(Seconds now, size_t expected, const std::atomic<bool>* stopping)
+        : now_(now), stopping_(stopping), build_(expected) {}
 
-    std::vector<char> run(uint64_t hash) {
-        lay_placements();
-        for (const auto& campaign : document_.campaigns) {
-            lay_campaign(campaign);
+    void take_placements(std::vector<Placement>&& placements) override {
+        for (const auto& placement : placements) {
+            lay_placement(placement);
         }
+    }
+
+    void take_campaign(Campaign&& campaign) override {
+        go_on();
+        lay_campaign(campaign);
+    }
+
+    void take_experiments(std::vector<Experiment>&& experiments) override {
         order_groups();
-        lay_experiments();
+        lay_experiments(experiments);
+    }
+
+    // After all of the document was taken.
+    std::vector<char> finish(uint64_t hash) {
         lay_together();
         lay_seats();
         lay_index();
         lay_openings();
         lay_budgets();
-        return finish(hash);
+        return lay_head(hash);
     }
 
 private:
     // A group together with what is known of it before it has an index.
     struct Draft {
         GroupRecord record;
-        const AdGroup* group = nullptr;
+        Aim aim;
+        uint32_t together = kNone;  // a number of `sets_`
         Intervals open;
         bool can_run = false;    // by status
         bool in_flight = false;  // at some moment within the horizon
     };
 
-    void lay_placements() {
-        for (const auto& p : document_.placements) {
-            PlacementRecord record;
-            record.slug = build_.text(p.id);
-            record.hash = fnv1a32(p.id);
-            record.width = static_cast<uint16_t>(p.width);
-            record.height = static_cast<uint16_t>(p.height);
-            for (const auto type : p.types) {
-                record.types |= static_cast<uint8_t>(1u << static_cast<unsigned>(type));
-            }
-            if (p.types.empty()) {
-                record.types = 0xff;
-            }
-            record.select = p.select;
-            record.floor = p.floor;
-            by_slug_.emplace(p.id, static_cast<uint32_t>(placements_.size()));
-            placements_.push_back(record);
+    void go_on() const {
+        if (stopping_ != nullptr && stopping_->load(std::memory_order_relaxed)) {
+            throw Stopped();
         }
+    }
+
+    void lay_placement(const Placement& p) {
+        PlacementRecord record;
+        record.slug = build_.text(p.id);
+        record.hash = fnv1a32(p.id);
+        record.width = static_cast<uint16_t>(p.width);
+        record.height = static_cast<uint16_t>(p.height);
+        for (const auto type : p.types) {
+            record.types |= static_cast<uint8_t>(1u << static_cast<unsigned>(type));
+        }
+        if (p.types.empty()) {
+            record.types = 0xff;
+        }
+        record.select = p.select;
+        record.floor = p.floor;
+        slugs_.number(p.id);  // its index
+        placements_.push_back(record);
     }
 
     const Calendar& calendar(const std::string& timezone, uint32_t& index) {
@@ -162,7 +144,10 @@ private:
 
     void lay_group(const Campaign& c, const AdGroup& g, uint32_t campaign, const Calendar& zone) {
         Draft draft;
-        draft.group = &g;
+        draft.aim = aims_.add(g.targeting, slugs_);
+        if (!g.together.empty()) {
+            draft.together = sets_.number(g.together);
+        }
         auto& r = draft.record;
         r.id = g.id;
         r.campaign = campaign;
@@ -270,7 +255,11 @@ private:
         }
     }
 
-    void lay_experiments() {
+    void lay_experiments(const std::vector<Experiment>& experiments) {
+        experiment_count_ = static_cast<uint32_t>(experiments.size());
+        if (experiments.empty()) {
+            return;
+        }
         std::unordered_map<Id, uint32_t> creative_of;
         std::unordered_map<Id, uint32_t> group_of;
         for (uint32_t i = 0; i < creatives_.size(); i++) {
@@ -279,7 +268,7 @@ private:
         for (uint32_t i = 0; i < drafts_.size(); i++) {
             group_of.emplace(drafts_[i].record.id, i);
         }
-        for (const auto& e : document_.experiments) {
+        for (const auto& e : experiments) {
             if (e.status != ExperimentStatus::running) {
                 continue;
             }
@@ -299,10 +288,10 @@ private:
 
     // Members that cannot run at all do not keep the others from it.
     void lay_together() {
-        std::map<std::string, std::vector<uint32_t>> sets;
+        std::map<std::string_view, std::vector<uint32_t>> sets;
         for (uint32_t i = 0; i < drafts_.size(); i++) {
-            if (!drafts_[i].group->together.empty() && drafts_[i].can_run) {
-                sets[drafts_[i].group->together].push_back(i);
+            if (drafts_[i].together != kNone && drafts_[i].can_run) {
+                sets[sets_.text(drafts_[i].together)].push_back(i);
             }
         }
         for (const auto& [name, groups] : sets) {
@@ -339,6 +328,19 @@ private:
         return !r.estimated() && r.ecpm < placement.floor ? Reason::floor : Reason::none;
     }
 
+    // Calls f(index) for each placement that the group may fill.
+    template <class F>
+    void each_placement(const Draft& draft, F f) const {
+        if (draft.aim.placements.empty()) {
+            for (uint32_t p = 0; p < placements_.size(); p++) {
+                f(p);
+            }
+        }
+        for (const uint32_t p : aims_.list(draft.aim.placements)) {
+            f(p);
+        }
+    }
+
     void seat(uint32_t group, uint32_t placement, std::vector<Seat>& seats) {
         const auto& draft = drafts_[group];
         if (const Reason why = unseated(draft, placements_[placement]); why != Reason::none) {
@@ -359,15 +361,7 @@ private:
         for (uint32_t g = 0; g < drafts_.size(); g++) {
             std::vector<Seat> seats;
             auto& draft = drafts_[g];
-            if (draft.group->targeting.placements.empty()) {
-                for (uint32_t p = 0; p < placements_.size(); p++) {
-                    seat(g, p, seats);
-                }
-            } else {
-                for (const auto& slug : draft.group->targeting.placements) {
-                    seat(g, by_slug_.at(slug), seats);
-                }
-            }
+            each_placement(draft, [&](uint32_t p) { seat(g, p, seats); });
             draft.record.seats = build_.add(seats);
         }
     }
@@ -375,20 +369,20 @@ private:
     void lay_index() {
         std::vector<bool> needs_keys(drafts_.size());
         for (uint32_t p = 0; p < placements_.size(); p++) {
+            go_on();
             const auto& chairs = chairs_[p];
-            std::vector<const Targeting*> seats;
+            std::vector<const Aim*> seats;
             for (const uint32_t group : chairs) {
-                seats.push_back(&drafts_[group].group->targeting);
+                seats.push_back(&drafts_[group].aim);
             }
-            IndexBuilder index(build_, seats);
+            IndexBuilder index(build_, aims_, seats);
             index.fill(placements_[p]);
             std::vector<uint64_t> checked((chairs.size() + 63) / 64);
             bool any = false;
             for (uint32_t i = 0; i < chairs.size(); i++) {
-                const auto& targeting = *seats[i];
-                const bool rare = !index.has_rows(targeting);
+                const bool rare = !index.has_rows(*seats[i]);
                 needs_keys[chairs[i]] = needs_keys[chairs[i]] || rare;
-                if (rare || !targeting.include_urls.empty() || !targeting.exclude_urls.empty()) {
+                if (rare || seats[i]->patterns) {
                     checked[i / 64] |= uint64_t{1} << (i % 64);
                     any = true;
                 }
@@ -400,23 +394,24 @@ private:
         }
         for (uint32_t g = 0; g < drafts_.size(); g++) {
             if (needs_keys[g]) {
-                drafts_[g].record.rare_keys = lay_keys(drafts_[g].group->targeting);
+                drafts_[g].record.rare_keys = lay_keys(drafts_[g].aim);
             }
         }
     }
 
     // All keys of the group, also those with rows somewhere: checking one
     // twice is harmless.
-    Slice<RareKey> lay_keys(const Targeting& targeting) {
+    Slice<RareKey> lay_keys(const Aim& aim) {
+        const Names& names = aims_.names();
         std::vector<RareKey> keys;
-        for (const auto& [name, values] : targeting.keys) {
+        aims_.each_key(aim, [&](uint32_t name, std::span<const uint32_t> values) {
             std::vector<Text> texts;
-            for (const auto& value : values) {
-                texts.push_back(build_.text(value));
+            for (const uint32_t value : values) {
+                texts.push_back(build_.text(names.text(value)));
             }
-            const Text name_text = build_.text(name);
+            const Text name_text = build_.text(names.text(name));
             keys.push_back({name_text, build_.add(texts)});
-        }
+        });
         return build_.add(keys);
     }
 
@@ -488,14 +483,7 @@ private:
             campaign.unit +=
                 pacing::expected_price(draft.record.price_model, draft.record.price, 0, 0);
             sum.open.insert(sum.open.end(), draft.open.begin(), draft.open.end());
-            if (draft.group->targeting.placements.empty()) {
-                for (uint32_t p = 0; p < placements_.size(); p++) {
-                    sum.placements.insert(p);
-                }
-            }
-            for (const auto& slug : draft.group->targeting.placements) {
-                sum.placements.insert(by_slug_.at(slug));
-            }
+            each_placement(draft, [&](uint32_t p) { sum.placements.insert(p); });
         }
         for (size_t i = 0; i < campaigns_.size(); i++) {
             if (campaigns_[i].has_budget) {
@@ -507,7 +495,7 @@ private:
         }
     }
 
-    std::vector<char> finish(uint64_t hash) {
+    std::vector<char> lay_head(uint64_t hash) {
         std::vector<GroupRecord> groups;
         groups.reserve(drafts_.size());
         for (const auto& draft : drafts_) {
@@ -516,7 +504,7 @@ private:
         ImageHead head;
         head.hash = hash;
         head.compiled_at = now_;
-        head.experiment_count = static_cast<uint32_t>(document_.experiments.size());
+        head.experiment_count = experiment_count_;
         head.open_words = open_words_;
         head.max_words = max_words_;
         head.zones = build_.add(zones_);
@@ -544,12 +532,14 @@ private:
         return build_.finish(head);
     }
 
-    const Document& document_;
     const Seconds now_;
+    const std::atomic<bool>* const stopping_;
     Builder build_;
+    Aims aims_;
+    Names slugs_;  // of placements
+    Names sets_;   // that fill together
     std::vector<Calendar> calendars_;
     std::unordered_map<std::string, uint32_t> zone_of_;
-    std::unordered_map<std::string, uint32_t> by_slug_;
     std::vector<ZoneRecord> zones_;
     std::vector<CampaignRecord> campaigns_;
     std::vector<CreativeRecord> creatives_;
@@ -564,6 +554,7 @@ private:
     std::unordered_map<std::string, uint32_t> categories_;
     std::vector<ExperimentRecord> experiments_;
     std::vector<TogetherRecord> together_;
+    uint32_t experiment_count_ = 0;
     uint32_t open_words_ = 0;
     uint32_t max_words_ = 0;
 };
@@ -574,19 +565,28 @@ uint64_t document_hash(std::string_view json, Seconds now) noexcept {
     return mix13(fnv1a64(json) + static_cast<uint64_t>(now / 86'400));
 }
 
-std::vector<char> lay_out(const Document& document, uint64_t hash, Seconds now) {
-    return Compiler(document, now).run(hash);
+std::vector<char> lay_out(Document document, uint64_t hash, Seconds now) {
+    Compiler compiler(now, 0, nullptr);
+    compiler.take_placements(std::move(document.placements));
+    for (auto& campaign : document.campaigns) {
+        compiler.take_campaign(std::move(campaign));
+    }
+    compiler.take_experiments(std::move(document.experiments));
+    return compiler.finish(hash);
 }
 
-Compiled compile(std::string_view json, Seconds now) noexcept {
+Compiled compile(std::string_view json, Seconds now, const std::atomic<bool>* stopping) noexcept {
     Compiled result;
     try {
-        const Parsed parsed = parse(json);
-        result.errors = parsed.errors;
-        result.more_errors = parsed.more_errors;
-        if (result.errors.empty()) {
-            result.bytes = lay_out(parsed.document, document_hash(json, now), now);
+        Compiler compiler(now, 2 * json.size(), stopping);
+        Faults faults = read_document(json, compiler);
+        if (faults.errors.empty()) {
+            result.bytes = compiler.finish(document_hash(json, now));
         }
+        result.errors = std::move(faults.errors);
+        result.more_errors = faults.more_errors;
+    } catch (const Stopped&) {
+        result.stopped = true;
     } catch (const std::bad_alloc&) {
         result.errors.push_back({"$", "not enough memory to compile the catalog"});
     } catch (const std::exception& e) {

@@ -2,6 +2,7 @@
 // entry to the compiler: nothing is thrown past it.
 #pragma once
 
+#include <atomic>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct Compiled {
     std::vector<char> bytes;  // the image; empty if there are errors
     std::vector<Error> errors;
     size_t more_errors = 0;
+    bool stopped = false;  // then there is neither an image nor an error
 
     bool ok() const noexcept { return !bytes.empty(); }
     Image image() const noexcept { return Image(bytes.data()); }
@@ -25,9 +27,11 @@ struct Compiled {
 // What an image's hash is made of: equal means there is nothing to publish.
 uint64_t document_hash(std::string_view json, Seconds now) noexcept;
 
-Compiled compile(std::string_view json, Seconds now) noexcept;
+// Gives up soon after `stopping` was set.
+Compiled compile(std::string_view json, Seconds now,
+                 const std::atomic<bool>* stopping = nullptr) noexcept;
 
 // The same from a parsed document without errors. May throw.
-std::vector<char> lay_out(const Document& document, uint64_t hash, Seconds now);
+std::vector<char> lay_out(Document document, uint64_t hash, Seconds now);
 
 }  // namespace ads::catalog

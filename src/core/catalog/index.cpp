@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
+#include <unordered_map>
+#include <utility>
 
 namespace ads::catalog {
 
@@ -17,62 +20,88 @@ void clear(std::vector<uint64_t>& bits, uint32_t position) {
     bits[position / 64] &= ~(uint64_t{1} << (position % 64));
 }
 
-Positions united(const Positions& a, const Positions& b) {
+using Span = std::span<const uint32_t>;  // of positions
+
+Positions united(Span a, Span b) {
     Positions out;
     std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
     return out;
 }
 
-Positions without(const Positions& a, const Positions& b) {
+Positions without(Span a, Span b) {
     Positions out;
     std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
     return out;
 }
 
-template <class Map>
-const Positions& at(const Map& map, const std::string& value) {
-    static const Positions none;
-    const auto found = map.find(value);
-    return found == map.end() ? none : found->second;
-}
+// Positions by the number of a value. They come in order.
+class ByValue {
+public:
+    void add(uint32_t value, uint32_t position) { pairs_.emplace_back(value, position); }
 
-const std::vector<std::string>* key_values(const Targeting& targeting, const std::string& name) {
-    for (const auto& [key, values] : targeting.keys) {
-        if (key == name) {
-            return &values;
+    // After the last.
+    void sort() {
+        std::sort(pairs_.begin(), pairs_.end());
+        for (const auto& [value, position] : pairs_) {
+            if (values_.empty() || values_.back() != value) {
+                values_.push_back(value);
+                begins_.push_back(static_cast<uint32_t>(positions_.size()));
+            }
+            positions_.push_back(position);
         }
+        begins_.push_back(static_cast<uint32_t>(positions_.size()));
+        pairs_ = {};
     }
-    return nullptr;
+
+    const std::vector<uint32_t>& values() const { return values_; }
+
+    Span at(uint32_t value) const {
+        const auto found = std::lower_bound(values_.begin(), values_.end(), value);
+        if (found == values_.end() || *found != value) {
+            return {};
+        }
+        const auto i = static_cast<size_t>(found - values_.begin());
+        return Span(positions_).subspan(begins_[i], begins_[i + 1] - begins_[i]);
+    }
+
+private:
+    std::vector<std::pair<uint32_t, uint32_t>> pairs_;
+    std::vector<uint32_t> values_;
+    std::vector<uint32_t> begins_;
+    Positions positions_;
+};
+
+// The same document gives the same image: values follow each other by their texts, not by which
+// group came first.
+void sort_by_text(std::vector<uint32_t>& values, const Names& names) {
+    std::sort(values.begin(), values.end(),
+              [&](uint32_t a, uint32_t b) { return names.text(a) < names.text(b); });
 }
 
 }  // namespace
 
-IndexBuilder::IndexBuilder(Builder& build, std::span<const Targeting* const> seats)
-    : build_(build), seats_(seats), words_((seats.size() + 63) / 64) {
+IndexBuilder::IndexBuilder(Builder& build, const Aims& aims, std::span<const Aim* const> seats)
+    : build_(build), aims_(aims), seats_(seats), words_((seats.size() + 63) / 64) {
     // The names that most groups ask for get rows.
-    std::map<std::string, size_t> uses;
-    for (const auto* targeting : seats_) {
-        for (const auto& key : targeting->keys) {
-            uses[key.first]++;
-        }
+    std::unordered_map<uint32_t, size_t> uses;
+    for (const auto* aim : seats_) {
+        aims_.each_key(*aim, [&](uint32_t name, Span) { uses[name]++; });
     }
-    std::vector<std::pair<size_t, std::string>> order;
     for (const auto& [name, count] : uses) {
-        order.emplace_back(count, name);
+        key_names_.push_back(name);
     }
-    std::stable_sort(order.begin(), order.end(),
-                     [](const auto& a, const auto& b) { return a.first > b.first; });
-    for (const auto& [count, name] : order) {
-        if (key_names_.size() < kIndexedKeys) {
-            key_names_.push_back(name);
-        }
-    }
+    sort_by_text(key_names_, aims_.names());
+    std::stable_sort(key_names_.begin(), key_names_.end(),
+                     [&](uint32_t a, uint32_t b) { return uses[a] > uses[b]; });
+    key_names_.resize(std::min(key_names_.size(), kIndexedKeys));
 }
 
-bool IndexBuilder::has_rows(const Targeting& targeting) const {
-    return std::all_of(targeting.keys.begin(), targeting.keys.end(), [&](const auto& key) {
-        return std::find(key_names_.begin(), key_names_.end(), key.first) != key_names_.end();
+bool IndexBuilder::has_rows(const Aim& aim) const {
+    bool all = true;
+    aims_.each_key(aim, [&](uint32_t name, Span) {
+        all = all && std::find(key_names_.begin(), key_names_.end(), name) != key_names_.end();
     });
+    return all;
 }
 
 void IndexBuilder::fill(PlacementRecord& placement) {
@@ -80,16 +109,16 @@ void IndexBuilder::fill(PlacementRecord& placement) {
     placement.geo = geo();
     placement.language = language();
     std::vector<KeyDimension> keys;
-    for (const auto& name : key_names_) {
+    for (const uint32_t name : key_names_) {
         const Dimension dimension = key(name);
-        keys.push_back({build_.text(name), dimension});
+        keys.push_back({build_.text(aims_.names().text(name)), dimension});
     }
     placement.keys = build_.add(keys);
 }
 
 Slice<uint64_t> IndexBuilder::devices() {
-    const bool used = std::any_of(seats_.begin(), seats_.end(),
-                                  [](const Targeting* t) { return !t->devices.empty(); });
+    const bool used =
+        std::any_of(seats_.begin(), seats_.end(), [](const Aim* aim) { return aim->devices != 0; });
     if (!used) {
         return {};
     }
@@ -98,11 +127,10 @@ Slice<uint64_t> IndexBuilder::devices() {
         rows[row * words_ + position / 64] |= uint64_t{1} << (position % 64);
     };
     for (uint32_t i = 0; i < seats_.size(); i++) {
-        for (const Device device : seats_[i]->devices) {
-            set_in(static_cast<size_t>(device), i);
-        }
-        for (size_t row = 0; seats_[i]->devices.empty() && row <= kCount<Device>; row++) {
-            set_in(row, i);
+        for (size_t row = 0; row <= kCount<Device>; row++) {
+            if (seats_[i]->devices == 0 || (seats_[i]->devices >> row & 1) != 0) {
+                set_in(row, i);
+            }
         }
     }
     return build_.add(rows);
@@ -110,7 +138,7 @@ Slice<uint64_t> IndexBuilder::devices() {
 
 // Equal rows are not rare (a country that nobody names apart from another),
 // but finding them costs more than they take.
-ValueRecord IndexBuilder::value(const std::string& text, const Bits& any, const Positions& added,
+ValueRecord IndexBuilder::value(std::string_view text, const Bits& any, const Positions& added,
                                 const Positions& removed) {
     ValueRecord record;
     record.hash = text_hash(text);
@@ -149,30 +177,33 @@ Dimension IndexBuilder::finish(const Bits& any, std::vector<ValueRecord> values)
 Dimension IndexBuilder::geo() {
     ByValue wanted;
     ByValue excluded;
-    std::map<std::string, bool> codes;
     Bits any(words_);
     for (uint32_t i = 0; i < seats_.size(); i++) {
-        for (const auto& code : seats_[i]->geos) {
-            wanted[code].push_back(i);
-            codes[code] = true;
+        for (const uint32_t code : aims_.list(seats_[i]->geos)) {
+            wanted.add(code, i);
         }
-        for (const auto& code : seats_[i]->excluded_geos) {
-            excluded[code].push_back(i);
-            codes[code] = true;
+        for (const uint32_t code : aims_.list(seats_[i]->excluded_geos)) {
+            excluded.add(code, i);
         }
         if (seats_[i]->geos.empty()) {
             set(any, i);
         }
     }
+    wanted.sort();
+    excluded.sort();
+    const Names& names = aims_.names();
+    std::vector<uint32_t> codes = united(wanted.values(), excluded.values());
+    sort_by_text(codes, names);
     std::vector<ValueRecord> values;
-    for (const auto& [code, _] : codes) {
-        const std::string country = code.substr(0, code.find('-'));
-        const Positions out = united(at(excluded, code), at(excluded, country));
-        const Positions in = united(at(wanted, code), at(wanted, country));
+    for (const uint32_t code : codes) {
+        const std::string_view text = names.text(code);
+        const uint32_t country = names.find(text.substr(0, text.find('-')));
+        const Positions out = united(excluded.at(code), excluded.at(country));
+        const Positions in = united(wanted.at(code), wanted.at(country));
         Positions removed;  // of those who take any: the others are just not added
         std::copy_if(out.begin(), out.end(), std::back_inserter(removed),
                      [&](uint32_t i) { return seats_[i]->geos.empty(); });
-        values.push_back(value(code, any, without(in, out), removed));
+        values.push_back(value(text, any, without(in, out), removed));
     }
     return finish(any, std::move(values));
 }
@@ -182,41 +213,54 @@ Dimension IndexBuilder::language() {
     ByValue wanted;
     Bits any(words_);
     for (uint32_t i = 0; i < seats_.size(); i++) {
-        for (const auto& tag : seats_[i]->languages) {
-            wanted[tag].push_back(i);
+        for (const uint32_t tag : aims_.list(seats_[i]->languages)) {
+            wanted.add(tag, i);
         }
         if (seats_[i]->languages.empty()) {
             set(any, i);
         }
     }
+    wanted.sort();
+    const Names& names = aims_.names();
+    std::vector<uint32_t> tags = wanted.values();
+    sort_by_text(tags, names);
     std::vector<ValueRecord> values;
-    for (const auto& [tag, positions] : wanted) {
-        Positions added = positions;
-        for (size_t dash = tag.rfind('-'); dash != std::string::npos && dash > 0;
+    for (const uint32_t number : tags) {
+        const std::string_view tag = names.text(number);
+        const Span own = wanted.at(number);
+        Positions added(own.begin(), own.end());
+        for (size_t dash = tag.rfind('-'); dash != std::string_view::npos && dash > 0;
              dash = tag.rfind('-', dash - 1)) {
-            added = united(added, at(wanted, tag.substr(0, dash)));
+            added = united(added, wanted.at(names.find(tag.substr(0, dash))));
         }
         values.push_back(value(tag, any, added, {}));
     }
     return finish(any, std::move(values));
 }
 
-Dimension IndexBuilder::key(const std::string& name) {
+Dimension IndexBuilder::key(uint32_t name) {
     ByValue wanted;
     Bits any(words_);
     for (uint32_t i = 0; i < seats_.size(); i++) {
-        const auto* values = key_values(*seats_[i], name);
-        if (values == nullptr) {
+        bool asked = false;
+        aims_.each_key(*seats_[i], [&](uint32_t key, Span values) {
+            for (size_t v = 0; key == name && v < values.size(); v++) {
+                wanted.add(values[v], i);
+            }
+            asked = asked || key == name;
+        });
+        if (!asked) {
             set(any, i);
-            continue;
-        }
-        for (const auto& text : *values) {
-            wanted[text].push_back(i);
         }
     }
+    wanted.sort();
+    std::vector<uint32_t> texts = wanted.values();
+    sort_by_text(texts, aims_.names());
     std::vector<ValueRecord> values;
-    for (const auto& [text, positions] : wanted) {
-        values.push_back(value(text, any, positions, {}));
+    for (const uint32_t number : texts) {
+        const Span own = wanted.at(number);
+        values.push_back(
+            value(aims_.names().text(number), any, Positions(own.begin(), own.end()), {}));
     }
     return finish(any, std::move(values));
 }

@@ -1,5 +1,5 @@
 // The catalog as people write it, parsed and checked: what parse.cpp makes
-// and compile.cpp reads. It lives for the length of one compilation.
+// and compile.cpp reads.
 #pragma once
 
 #include <map>
@@ -150,13 +150,32 @@ struct Document {
     std::vector<Experiment> experiments;
 };
 
-// Parses and checks a whole document. Every fault is reported, up to
-// `max_errors`; the document is usable only if there is none. May throw only
-// std::bad_alloc.
-struct Parsed {
-    Document document;
+// What is wrong with a document: all of it, up to a limit.
+struct Faults {
     std::vector<Error> errors;
-    size_t more_errors = 0;  // beyond max_errors
+    size_t more_errors = 0;  // beyond the limit
+};
+
+// Who is given a document while it is read: placements, then campaign by campaign, so that
+// not all of them need room at once, then experiments. From the first fault on nothing
+// more is given.
+class Taker {
+public:
+    virtual void take_placements(std::vector<Placement>&& placements) = 0;
+    virtual void take_campaign(Campaign&& campaign) = 0;
+    virtual void take_experiments(std::vector<Experiment>&& experiments) = 0;
+
+protected:
+    ~Taker() = default;
+};
+
+// Parses and checks a whole document. Every fault is reported, up to `max_errors`.
+// Throws only std::bad_alloc, and what the taker throws.
+Faults read_document(std::string_view json, Taker& taker, size_t max_errors = 100);
+
+// The same with all of the document at once, which is usable only if there is no fault.
+struct Parsed : Faults {
+    Document document;
 };
 
 Parsed parse(std::string_view json, size_t max_errors = 100);

@@ -7,6 +7,7 @@
 
 #include "core/catalog/calendar.hpp"
 #include "core/catalog/parser.hpp"
+#include "core/catalog/parts.hpp"
 #include "core/hash.hpp"
 
 namespace ads::catalog {
@@ -20,21 +21,11 @@ struct Release {
 };
 using Json = std::unique_ptr<json_t, Release>;
 
-Json load(std::string_view text, Errors& errors) {
-    const Path root;
-    if (text.size() > kMaxDocument) {
-        errors.add(root, "must be at most " + std::to_string(kMaxDocument >> 20) + " MiB, not " +
-                             std::to_string(text.size()) + " bytes");
-        return nullptr;
-    }
-    json_error_t error;
-    Json json(json_loadb(text.data(), text.size(), JSON_REJECT_DUPLICATES, &error));
-    if (json == nullptr) {
-        if (json_error_code(&error) == json_error_out_of_memory) {
-            throw std::bad_alloc();
-        }
-        errors.add(root, "line " + std::to_string(error.line) + ", column " +
-                             std::to_string(error.column) + ": " + error.text);
+// Null if the text is no JSON: `error` tells why.
+Json load(std::string_view text, size_t flags, json_error_t& error) {
+    Json json(json_loadb(text.data(), text.size(), JSON_REJECT_DUPLICATES | flags, &error));
+    if (json == nullptr && json_error_code(&error) == json_error_out_of_memory) {
+        throw std::bad_alloc();
     }
     return json;
 }
@@ -107,36 +98,6 @@ void read_budget(const Node& node, std::optional<Budget>& out) {
     out = budget;
 }
 
-void read_campaign(const Node& node, Context& context, Place place, Campaign& campaign) {
-    Object object(node);
-    const Node id = object.need("id");
-    campaign.id = read_id(id);
-    if (campaign.id != 0) {
-        const auto [first, fresh] = context.campaigns.emplace(campaign.id, place);
-        if (!fresh) {
-            already_used(id, campaign.id,
-                         "$.campaigns[" + std::to_string(first->second.campaign) + "]");
-        }
-    }
-    read_label(object.get("name"), kMaxName, campaign.name);
-    read_label(object.get("advertiser"), kMaxLabel, campaign.advertiser);
-    set(campaign.status, read_enum<Status>(object.get("status")));
-    read_timezone(object.get("timezone"), context, campaign.timezone);
-    campaign.start = read_date(object.get("start"));
-    const Node end = object.get("end");
-    campaign.end = read_date(end);
-    check_order(end, campaign.start, campaign.end);
-    read_budget(object.get("budget"), campaign.budget);
-    campaign.updated_at = read_date(object.get("updated_at"));
-    const Array groups(object.get("ad_groups"));
-    campaign.ad_groups.resize(groups.size());
-    for (size_t i = 0; i < groups.size(); i++) {
-        place.group = i;
-        read_ad_group(groups.at(i), context, campaign, place, campaign.ad_groups[i]);
-    }
-    object.done();
-}
-
 }  // namespace
 
 void read_label(const Node& node, size_t max_bytes, std::string& out) {
@@ -195,44 +156,145 @@ void already_used(const Node& node, Id id, const std::string& first) {
     node.fail("id " + std::to_string(id) + " is already used at " + first + ".id");
 }
 
-void read_placements(const Node& node, Context& context) {
+std::vector<Placement> read_placements(const Node& node, Context& context) {
     const Array items(node);
-    auto& list = context.document.placements;
-    list.resize(items.size());
+    std::vector<Placement> list(items.size());
     for (size_t i = 0; i < items.size(); i++) {
         read_placement(items.at(i), context, i, list[i]);
     }
+    return list;
 }
 
-void read_campaigns(const Node& node, Context& context) {
-    const Array items(node);
-    auto& list = context.document.campaigns;
-    list.resize(items.size());
-    for (size_t i = 0; i < items.size(); i++) {
-        read_campaign(items.at(i), context, {i, 0, 0}, list[i]);
-        // Nearly all of a document is campaigns, and their JSON takes far more
-        // room than what was made of it: what has been read is given back.
-        json_array_set_new(const_cast<json_t*>(node.json), i, json_null());
+Campaign read_campaign(const Node& node, Context& context, uint32_t index) {
+    Campaign campaign;
+    Place place{index};
+    Object object(node);
+    const Node id = object.need("id");
+    campaign.id = read_id(id);
+    if (campaign.id != 0) {
+        const auto [first, fresh] = context.campaigns.emplace(campaign.id, place);
+        if (!fresh) {
+            already_used(id, campaign.id,
+                         "$.campaigns[" + std::to_string(first->second.campaign) + "]");
+        }
     }
+    read_label(object.get("name"), kMaxName, campaign.name);
+    read_label(object.get("advertiser"), kMaxLabel, campaign.advertiser);
+    set(campaign.status, read_enum<Status>(object.get("status")));
+    read_timezone(object.get("timezone"), context, campaign.timezone);
+    campaign.start = read_date(object.get("start"));
+    const Node end = object.get("end");
+    campaign.end = read_date(end);
+    check_order(end, campaign.start, campaign.end);
+    read_budget(object.get("budget"), campaign.budget);
+    campaign.updated_at = read_date(object.get("updated_at"));
+    const Array groups(object.get("ad_groups"));
+    campaign.ad_groups.resize(groups.size());
+    for (uint32_t i = 0; i < groups.size(); i++) {
+        place.group = i;
+        read_ad_group(groups.at(i), context, campaign, place, campaign.ad_groups[i]);
+    }
+    object.done();
+    return campaign;
 }
 
-Parsed parse(std::string_view json, size_t max_errors) {
-    Parsed parsed;
-    Errors errors(max_errors);
-    if (const Json root = load(json, errors)) {
-        Context context{parsed.document, errors, {}, {}, {}, {}, {}, {}, {}, {}};
-        Object object(Node{root.get(), {}, &errors});
+namespace {
+
+// Reads a document into a taker.
+class Reading {
+public:
+    Reading(Taker& taker, size_t max_errors) : taker_(taker), errors_(max_errors) {}
+
+    Faults run(std::string_view text) {
+        if (text.size() > kMaxDocument) {
+            errors_.add({}, "must be at most " + std::to_string(kMaxDocument >> 20) + " MiB, not " +
+                                std::to_string(text.size()) + " bytes");
+        } else if (!read(text)) {
+            errors_ = Errors(1);
+            errors_.add({}, complaint(text));
+        }
+        return errors_.take();
+    }
+
+private:
+    // Nearly all of a document is campaigns, and as JSON in memory they take far more room than
+    // what is made of them: each is parsed by itself. False if the text is no JSON.
+    bool read(std::string_view text) {
+        const auto cut = cut_list(text, "campaigns");
+        json_error_t error;
+        const Json root = load(cut ? cut->rest : text, 0, error);
+        if (root == nullptr) {
+            return false;
+        }
+        Object object(Node{root.get(), {}, &errors_});
         const Node version = object.get("version");
         if (version.present() && json_integer_value(version.json) != 1) {
             version.expected("1, the only version there is");
         }
-        read_placements(object.get("placements"), context);
-        read_campaigns(object.get("campaigns"), context);
-        read_experiments(object.get("experiments"), context);
+        give(&Taker::take_placements, read_placements(object.get("placements"), context_));
+        const Node campaigns = object.get("campaigns");
+        const Array whole(campaigns);  // empty if it was cut out
+        for (uint32_t i = 0; i < whole.size(); i++) {
+            give(&Taker::take_campaign, read_campaign(whole.at(i), context_, i));
+        }
+        Items items(cut ? cut->items : std::string_view());
+        for (uint32_t i = 0; items.more(); i++) {
+            const Json item = load(items.next(), JSON_DECODE_ANY, error);
+            if (item == nullptr) {
+                return false;
+            }
+            const Node node{item.get(), {&campaigns.path, {}, i}, &errors_};
+            give(&Taker::take_campaign, read_campaign(node, context_, i));
+        }
+        give(&Taker::take_experiments, read_experiments(object.get("experiments"), context_));
         object.done();
+        return true;
     }
-    errors.move_to(parsed);
-    return parsed;
+
+    // A piece of a document does not know its line: the whole text is parsed once more.
+    static std::string complaint(std::string_view text) {
+        json_error_t error;
+        if (load(text, 0, error) != nullptr) {
+            return "cannot be read";  // never seen: what is well-formed has well-formed pieces
+        }
+        return "line " + std::to_string(error.line) + ", column " + std::to_string(error.column) +
+               ": " + error.text;
+    }
+
+    template <class Take, class Thing>
+    void give(Take take, Thing&& thing) {
+        if (errors_.count() == 0) {
+            (taker_.*take)(std::forward<Thing>(thing));
+        }
+    }
+
+    Taker& taker_;
+    Errors errors_;
+    Context context_;
+};
+
+}  // namespace
+
+Faults read_document(std::string_view json, Taker& taker, size_t max_errors) {
+    return Reading(taker, max_errors).run(json);
+}
+
+Parsed parse(std::string_view json, size_t max_errors) {
+    struct Whole final : Taker {
+        Document document;
+        void take_placements(std::vector<Placement>&& placements) override {
+            document.placements = std::move(placements);
+        }
+        void take_campaign(Campaign&& campaign) override {
+            document.campaigns.push_back(std::move(campaign));
+        }
+        void take_experiments(std::vector<Experiment>&& experiments) override {
+            document.experiments = std::move(experiments);
+        }
+    };
+    Whole whole;
+    Faults faults = read_document(json, whole, max_errors);
+    return {std::move(faults), std::move(whole.document)};
 }
 
 }  // namespace ads::catalog

@@ -131,10 +131,9 @@ void read_experiment(const Node& node, Context& context, size_t index, Experimen
 
 }  // namespace
 
-void read_experiments(const Node& node, Context& context) {
+std::vector<Experiment> read_experiments(const Node& node, Context& context) {
     const Array items(node);
-    auto& list = context.document.experiments;
-    list.resize(items.size());
+    std::vector<Experiment> list(items.size());
     std::unordered_map<Id, size_t> running;
     for (size_t i = 0; i < items.size(); i++) {
         const Node item = items.at(i);
@@ -150,6 +149,7 @@ void read_experiments(const Node& node, Context& context) {
                         std::to_string(first->second) + "]");
         }
     }
+    return list;
 }
 
 }  // namespace ads::catalog

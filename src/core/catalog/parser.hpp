@@ -1,6 +1,7 @@
 // What the parts of the parser share. Only for parse*.cpp.
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -20,18 +21,15 @@ inline constexpr int64_t kMaxId = std::numeric_limits<Id>::max();
 inline constexpr int64_t kMaxWeight = 1'000'000;
 inline constexpr int64_t kMaxCount = 1'000'000'000'000;  // caps, goals, samples
 
-// Where something with an id stands. The document's vectors have the same
-// positions as the JSON arrays, so this finds both.
+// Where something with an id stands: indexes of the JSON arrays.
 struct Place {
-    size_t campaign = 0;
-    size_t group = 0;
-    size_t creative = 0;
+    uint32_t campaign = 0;
+    uint32_t group = 0;
+    uint32_t creative = 0;
 };
 
+// What was read before, for what refers to it.
 struct Context {
-    Document& document;
-    Errors& errors;
-
     std::unordered_map<std::string_view, size_t> placements;
     std::unordered_map<uint32_t, size_t> placement_hashes;
     std::unordered_map<Id, Place> campaigns;
@@ -44,12 +42,12 @@ struct Context {
     std::unordered_map<std::string, Fault> patterns;
 };
 
-void read_placements(const Node& node, Context& context);
-void read_campaigns(const Node& node, Context& context);
+std::vector<Placement> read_placements(const Node& node, Context& context);
+Campaign read_campaign(const Node& node, Context& context, uint32_t index);
 void read_ad_group(const Node& node, Context& context, const Campaign& campaign, Place place,
                    AdGroup& group);
 void read_creative(const Node& node, Context& context, Place place, Creative& creative);
-void read_experiments(const Node& node, Context& context);
+std::vector<Experiment> read_experiments(const Node& node, Context& context);
 
 // Pieces that more than one kind of thing has.
 void read_label(const Node& node, size_t max_bytes, std::string& out);
@@ -76,7 +74,17 @@ void each_text(const Node& node, F f) {
 // twice later on would.
 template <class T>
 void drop_repeats(std::vector<T>& list) {
-    if (list.size() < 2) {
+    if (list.size() <= 16) {
+        auto kept = list.begin();
+        for (auto item = list.begin(); item != list.end(); ++item) {
+            if (std::find(list.begin(), kept, *item) == kept) {
+                if (kept != item) {
+                    *kept = std::move(*item);
+                }
+                ++kept;
+            }
+        }
+        list.erase(kept, list.end());
         return;
     }
     std::unordered_set<T> seen;

@@ -89,9 +89,8 @@ void Errors::add(const Path& path, std::string message) {
     }
 }
 
-void Errors::move_to(Parsed& parsed) {
-    parsed.errors = std::move(list_);
-    parsed.more_errors = more_;
+Faults Errors::take() {
+    return {std::move(list_), more_};
 }
 
 std::string quoted(std::string_view text) {

@@ -32,7 +32,7 @@ public:
 
     void add(const Path& path, std::string message);
     size_t count() const { return list_.size() + more_; }
-    void move_to(Parsed& parsed);
+    Faults take();
 
 private:
     size_t limit_;

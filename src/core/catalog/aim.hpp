@@ -1,0 +1,74 @@
+// Targetings while a catalog is compiled: numbers in place of texts. A hundred thousand
+// groups name the same few countries, and all of them are kept until the index is made.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/catalog/model.hpp"
+
+namespace ads::catalog {
+
+// Equal texts have equal numbers, from 0.
+class Names {
+public:
+    uint32_t number(std::string_view text);
+    // Of a text that may have none: kNone.
+    uint32_t find(std::string_view text) const;
+    std::string_view text(uint32_t number) const { return *texts_[number]; }
+
+private:
+    struct Hash : std::hash<std::string_view> {
+        using is_transparent = void;
+    };
+    std::unordered_map<std::string, uint32_t, Hash, std::equal_to<>> numbers_;
+    std::vector<const std::string*> texts_;
+};
+
+// A group's targeting. The lists are in `Aims`.
+struct Aim {
+    struct List {
+        uint32_t begin = 0;
+        uint32_t count = 0;
+        bool empty() const { return count == 0; }
+    };
+    List placements;  // by index; empty: all
+    List geos;
+    List excluded_geos;
+    List languages;
+    List keys;            // the name, how many values, the values; and the next name
+    uint8_t devices = 0;  // bit per Device; 0: all
+    bool patterns = false;
+};
+
+class Aims {
+public:
+    Aim add(const Targeting& targeting, const Names& placements);
+
+    std::span<const uint32_t> list(Aim::List list) const {
+        return {numbers_.data() + list.begin, list.count};
+    }
+
+    // Calls f(name, values) for each key.
+    template <class F>
+    void each_key(const Aim& aim, F f) const {
+        for (auto rest = list(aim.keys); !rest.empty(); rest = rest.subspan(2 + rest[1])) {
+            f(rest[0], rest.subspan(2, rest[1]));
+        }
+    }
+
+    // Of geos, languages, keys' names and values alike.
+    const Names& names() const { return names_; }
+
+private:
+    Aim::List add(const std::vector<std::string>& texts);
+
+    Names names_;
+    std::vector<uint32_t> numbers_;
+};
+
+}  // namespace ads::catalog

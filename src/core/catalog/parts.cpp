@@ -1,0 +1,109 @@
+#include "core/catalog/parts.hpp"
+
+#include <algorithm>
+
+namespace ads::catalog {
+namespace {
+
+constexpr std::string_view kSpace = " \t\r\n";
+
+size_t after_space(std::string_view text, size_t at) {
+    const size_t found = text.find_first_not_of(kSpace, at);
+    return found == std::string_view::npos ? text.size() : found;
+}
+
+char char_at(std::string_view text, size_t at) {
+    return at < text.size() ? text[at] : '\0';
+}
+
+// `at` is that of the opening quote.
+size_t after_string(std::string_view text, size_t at) {
+    at++;
+    while (at < text.size() && text[at] != '"') {
+        at += text[at] == '\\' ? 2 : 1;
+    }
+    return std::min(at + 1, text.size());
+}
+
+// The end of a value, or of a list's items: the first comma or closing bracket that is
+// not inside something.
+size_t end_of_value(std::string_view text, size_t at) {
+    size_t depth = 0;
+    while (at < text.size()) {
+        switch (text[at]) {
+            case '"':
+                at = after_string(text, at);
+                continue;
+            case '[':
+            case '{':
+                depth++;
+                break;
+            case ']':
+            case '}':
+                if (depth == 0) {
+                    return at;
+                }
+                depth--;
+                break;
+            case ',':
+                if (depth == 0) {
+                    return at;
+                }
+                break;
+            default:
+                break;
+        }
+        at++;
+    }
+    return at;
+}
+
+size_t end_of_items(std::string_view text, size_t at) {
+    at = end_of_value(text, at);
+    while (char_at(text, at) == ',') {
+        at = end_of_value(text, at + 1);
+    }
+    return at;
+}
+
+}  // namespace
+
+std::optional<Cut> cut_list(std::string_view text, std::string_view key) {
+    size_t at = after_space(text, 0);
+    if (char_at(text, at) != '{') {
+        return std::nullopt;
+    }
+    do {
+        const size_t name = after_space(text, at + 1);
+        if (char_at(text, name) != '"') {
+            return std::nullopt;
+        }
+        const size_t name_end = after_string(text, name);
+        at = after_space(text, name_end);
+        if (char_at(text, at) != ':') {
+            return std::nullopt;
+        }
+        at = after_space(text, at + 1);
+        if (text.substr(name + 1, name_end - name - 2) == key && char_at(text, at) == '[') {
+            const size_t begin = at + 1;
+            const size_t end = end_of_items(text, begin);
+            std::string rest(text.substr(0, begin));
+            rest += text.substr(end);
+            return Cut{std::move(rest), text.substr(begin, end - begin)};
+        }
+        at = end_of_value(text, at);
+    } while (char_at(text, at) == ',');
+    return std::nullopt;
+}
+
+Items::Items(std::string_view text) : rest_(text), more_(after_space(text, 0) < text.size()) {}
+
+std::string_view Items::next() {
+    const size_t end = end_of_value(rest_, 0);
+    const std::string_view item = rest_.substr(0, end);
+    more_ = end < rest_.size();
+    rest_.remove_prefix(more_ ? end + 1 : end);
+    return item;
+}
+
+}  // namespace ads::catalog

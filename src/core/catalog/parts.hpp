@@ -1,0 +1,32 @@
+// Cutting the text of a document apart, so that the items of a list can be
+// parsed one by one. Nothing is checked here: of well-formed JSON the pieces are the right ones,
+// and what is not well-formed leaves a piece that is not, for the parser to refuse.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ads::catalog {
+
+struct Cut {
+    std::string rest;        // the document with an empty list in place of the items
+    std::string_view items;  // what stood between the brackets
+};
+
+// Takes the list `key` out of the object that `text` is. Nothing if there is none.
+std::optional<Cut> cut_list(std::string_view text, std::string_view key);
+
+// The items of a list, each with the white space around it.
+class Items {
+public:
+    explicit Items(std::string_view text);
+    bool more() const { return more_; }
+    std::string_view next();
+
+private:
+    std::string_view rest_;
+    bool more_;
+};
+
+}  // namespace ads::catalog
