@@ -32,9 +32,19 @@ struct SchedAttr {
 static_assert(sizeof(SchedAttr) == 48);
 
 // Nanoseconds. Much shorter pauses, and the kernel would not switch.
-constexpr long kShortTurn = 50'000;
+constexpr long kShortTurn = 25'000;
 constexpr long kLongTurn = 400'000;
 constexpr long kPause = 20'000;
+constexpr long kPauseForOthers = 9 * kShortTurn;
+
+constexpr long kLook = 1'000'000;           // between two looks at what others do
+constexpr double kBusy = 0.2;               // of a core
+constexpr long kCheck = 1'000'000'000;      // between two looks at its own progress
+constexpr double kStarving = 0.015;         // of a core
+constexpr long kPatience = 20'000'000'000;  // then the work shall end
+constexpr long kImpatientTurn = 50'000;
+constexpr int kHurry = 5;                    // nice: a third of the weight of others
+constexpr rlim_t kHurryLimit = 20 - kHurry;  // the kernel counts the other way round there
 
 // How often this thread lost the CPU to others.
 long interruptions() noexcept {
@@ -43,10 +53,44 @@ long interruptions() noexcept {
     return usage.ru_nivcsw;
 }
 
-long nanoseconds() noexcept {
+long nanoseconds(clockid_t clock = CLOCK_MONOTONIC) noexcept {
     timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
+// Of this thread. The scheduler lets a thread that wakes up go before one that runs if it asks for
+// a shorter turn than that (0: the usual). Kernels before 6.12 ignore it.
+bool set_scheduling(uint32_t policy, int nice, uint64_t turn) noexcept {
+    SchedAttr attr;
+    attr.policy = policy;
+    attr.nice = nice;
+    attr.runtime = turn;
+    return syscall(SYS_sched_setattr, 0, &attr, 0) == 0;
+}
+
+constexpr uint64_t kLongestTurn = 100'000'000;  // that the scheduler knows, nanoseconds
+
+bool hurry() noexcept {
+    return set_scheduling(SCHED_OTHER, kHurry, 0);
+}
+
+bool only_when_idle() noexcept {
+    return hurry() && set_scheduling(SCHED_IDLE, 0, kLongestTurn);  // keeps the niceness for later
+}
+
+// Whether a thread that gives way could come back: one tries.
+bool may_hurry() noexcept {
+    bool may = false;
+    pthread_t thread;
+    const auto run = [](void* data) -> void* {
+        *static_cast<bool*>(data) = only_when_idle() && hurry();
+        return nullptr;
+    };
+    if (start_thread(thread, run, &may)) {
+        pthread_join(thread, nullptr);
+    }
+    return may;
 }
 
 // A signal nobody uses, which makes the thread that gets it pause. 0: there is none.
@@ -104,17 +148,23 @@ bool Alarm::wait(int fd, bool write, Millis timeout) const noexcept {
     }
 }
 
-void give_way() noexcept {
-    // The scheduler lets a thread that wakes up go before one that runs if it asks
-    // for a shorter turn than that; a turn of 100 ms is the longest there is. Kernels
-    // before 6.12 ignore it.
-    SchedAttr attr;
-    attr.nice = 19;
-    attr.runtime = 100'000'000;
-    syscall(SYS_sched_setattr, 0, &attr, 0);
+void allow_to_hurry() noexcept {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NICE, &limit) == 0 && limit.rlim_cur < kHurryLimit) {
+        limit.rlim_cur = kHurryLimit;
+        limit.rlim_max = std::max(limit.rlim_max, kHurryLimit);
+        setrlimit(RLIMIT_NICE, &limit);
+    }
 }
 
-Pauses::Pauses() noexcept : turn_(kShortTurn) {
+void give_way() noexcept {
+    if (!may_hurry() || !only_when_idle()) {
+        set_scheduling(SCHED_OTHER, 19, kLongestTurn);
+    }
+}
+
+Pauses::Pauses() noexcept
+    : turn_(kShortTurn), looked_(times()), checked_(looked_), began_(looked_.clock) {
     static const int signal = pause_signal();
     if (signal == 0) {
         return;
@@ -140,17 +190,51 @@ void Pauses::begin_turn() noexcept {
     timer_settime(timer_, 0, &end, nullptr);
 }
 
+Pauses::Times Pauses::times() noexcept {
+    return {nanoseconds(), nanoseconds(CLOCK_PROCESS_CPUTIME_ID),
+            nanoseconds(CLOCK_THREAD_CPUTIME_ID)};
+}
+
+bool Pauses::others_are_busy() noexcept {
+    if (nanoseconds() - looked_.clock > kLook) {
+        const Times now = times();
+        const long others = (now.process - looked_.process) - (now.thread - looked_.thread);
+        busy_ =
+            static_cast<double>(others) > kBusy * static_cast<double>(now.clock - looked_.clock);
+        looked_ = now;
+    }
+    return busy_;
+}
+
+bool Pauses::patient() noexcept {
+    const long now = nanoseconds();
+    if (patient_ && now - checked_.clock > kCheck) {
+        const Times times_now = times();
+        const double share = static_cast<double>(times_now.thread - checked_.thread) /
+                             static_cast<double>(times_now.clock - checked_.clock);
+        checked_ = times_now;
+        if (share < kStarving || now - began_ > kPatience) {
+            patient_ = false;
+            if (sched_getscheduler(0) == SCHED_IDLE) {
+                hurry();
+            }
+        }
+    }
+    return patient_;
+}
+
 // In the handler of the signal.
 void Pauses::pause() noexcept {
     const int error = errno;
     const long began = nanoseconds();
-    const timespec moment{0, kPause};
+    const long length = patient() && others_are_busy() ? kPauseForOthers : kPause;
+    const timespec moment{0, length};
     pselect(0, nullptr, nullptr, nullptr, &moment, nullptr);
     // Others took the core from it, or kept it longer than it slept.
     const long interrupted = interruptions();
-    const bool wanted = interrupted != interrupted_ || nanoseconds() - began > 8 * kPause;
+    const bool wanted = interrupted != interrupted_ || nanoseconds() - began > length + 7 * kPause;
     interrupted_ = interrupted;
-    turn_ = wanted ? kShortTurn : std::min(2 * turn_, kLongTurn);
+    turn_ = !wanted ? std::min(2 * turn_, kLongTurn) : patient_ ? kShortTurn : kImpatientTurn;
     begin_turn();
     errno = error;
 }

@@ -35,15 +35,23 @@ private:
 // Milliseconds of a clock that only goes forward.
 Millis monotonic() noexcept;
 
-// Makes this thread give way, for good: nice 19, and woken ones may take the CPU from it
-// at once. Not SCHED_IDLE: on a machine that is busy throughout such a thread does not run at
-// all, and without privileges it cannot leave that class again.
+// Lets threads of this process and of its children, which may have no privileges, leave the
+// class of idle threads again (see give_way). For who may, before they are started.
+void allow_to_hurry() noexcept;
+
+// Makes this thread give way, for good: it runs only while nobody else wants the core. Where a
+// thread could not leave that class again, and might never come to an end, it is nice 19 instead.
 void give_way() noexcept;
 
 // While it lives, this thread pauses again and again in the middle of its work. Also a thread that
-// gives way has a share of a busy core, at nice 19 a seventieth, which the kernel hands
-// out in lumps of a tick, 4 ms: enough to be the slowest hundredth of all answers. A pause
-// ends a lump. Turns are short while others want the core, longer while nobody does.
+// gives way has a share of a busy core, which the kernel hands out in lumps of a tick, 4 ms:
+// enough to be the slowest hundredth of all answers. A pause ends a lump. And each turn leaves cold
+// caches to who comes next: while the rest of this process is busy there is one turn in ten.
+// Turns are short while others want the core, longer while nobody does.
+//
+// All of that for 20 s, or until it gets next to nothing on a core that is never idle. Then the
+// work wants to come to an end: turns are twice as long as pauses, and a thread that gives way gets
+// a third of the weight of others.
 //
 // It is a signal that makes the thread pause: what must not be interrupted blocks signals,
 // or has no pauses.
@@ -56,13 +64,28 @@ public:
     void pause() noexcept;
 
 private:
+    // Nanoseconds of the clock, of this process and of this thread on a CPU.
+    struct Times {
+        long clock;
+        long process;
+        long thread;
+    };
+    static Times times() noexcept;
+
     void begin_turn() noexcept;
+    bool others_are_busy() noexcept;
+    bool patient() noexcept;
 
     timer_t timer_{};
     sigset_t before_{};
     bool on_ = false;
     long turn_;  // nanoseconds
     long interrupted_ = 0;
+    Times looked_;   // when others were last looked at
+    Times checked_;  // and its own progress
+    const long began_;
+    bool busy_ = true;
+    bool patient_ = true;
 };
 
 // A thread that gets no signals.

@@ -11,6 +11,7 @@
 #include "io/file.hpp"
 #include "io/process.hpp"
 #include "io/rebuild.hpp"
+#include "io/thread.hpp"
 #include "ngx/worker.hpp"
 
 namespace ads::ngx {
@@ -215,6 +216,7 @@ ngx_int_t init_module(ngx_cycle_t* cycle) {
     if (conf == nullptr) {
         return NGX_OK;
     }
+    allow_to_hurry();  // workers have no privileges
     auto& setup = *conf->setup;
     setup.target.zone = Zone::attach(static_cast<std::byte*>(conf->zone->data));
     setup.target.file = setup.has_file ? &setup.file : nullptr;

@@ -1,8 +1,7 @@
-// The spool, files, processes and threads.
+// The spool, files and processes.
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -16,7 +15,6 @@
 #include "io/file.hpp"
 #include "io/process.hpp"
 #include "io/spool.hpp"
-#include "io/thread.hpp"
 #include "temp_folder.hpp"
 
 namespace {
@@ -461,65 +459,6 @@ TEST(Process, KnowsTheLivingAndTheDead) {
     EXPECT_FALSE(process_alive(pid_of(child.who)));
     child.reap();
     EXPECT_FALSE(process_alive(child.who));
-}
-
-// Works for so many milliseconds of the CPU; how often it paused of itself meanwhile.
-long pauses_in(long milliseconds) {
-    rusage before{};
-    rusage after{};
-    getrusage(RUSAGE_THREAD, &before);
-    const auto worked = [] {
-        timespec time{};
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-        return time.tv_sec * 1'000 + time.tv_nsec / 1'000'000;
-    };
-    const long end = worked() + milliseconds;
-    while (worked() < end) {
-    }
-    getrusage(RUSAGE_THREAD, &after);
-    return after.ru_nvcsw - before.ru_nvcsw;
-}
-
-// The kernel's tick, which ends a turn otherwise, is some milliseconds long.
-TEST(Thread, PausesInTheMiddleOfWork) {
-    {
-        Pauses pauses;
-        EXPECT_GE(pauses_in(50), 49);
-    }
-    EXPECT_LE(pauses_in(50), 5);
-}
-
-TEST(Thread, PausesLeaveTheThreadAsItWas) {
-    do_giving_way([] {  // in a thread that gets no signals
-        const int slack = prctl(PR_GET_TIMERSLACK);
-        { Pauses pauses; }
-        sigset_t blocked;
-        pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
-        for (int signal = SIGRTMIN; signal <= SIGRTMAX; signal++) {
-            EXPECT_EQ(sigismember(&blocked, signal), 1) << signal;
-        }
-        EXPECT_EQ(prctl(PR_GET_TIMERSLACK), slack);
-    });
-}
-
-TEST(Thread, GivingWayIsForThatWorkAlone) {
-    int nice = 0;
-    do_giving_way([&] { nice = getpriority(PRIO_PROCESS, static_cast<id_t>(gettid())); });
-    EXPECT_EQ(nice, 19);
-    EXPECT_LT(getpriority(PRIO_PROCESS, static_cast<id_t>(gettid())), 19);
-}
-
-TEST(Thread, PausesIgnoreSignalsOfOthers) {
-    Pauses pauses;
-    int sent = 0;
-    for (int signal = SIGRTMIN; signal <= SIGRTMAX; signal++) {
-        struct sigaction action {};
-        ASSERT_EQ(sigaction(signal, nullptr, &action), 0);
-        if (action.sa_handler != SIG_DFL) {
-            sent += raise(signal) == 0 ? 1 : 0;
-        }
-    }
-    EXPECT_EQ(sent, 1);
 }
 
 TEST(File, ReadsWhole) {
