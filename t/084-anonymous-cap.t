@@ -28,11 +28,13 @@ my $Catalog = write_temp('anonymous.json', catalog({
                 group(1, 'capped', @Cap), group(2, 'free'),
                 group(3, 'tier', @Cap, priority => 'sponsorship'), group(4, 'tier', priority => 'house'),
                 group(5, 'pair-a', @Cap, together => 'pair'), group(6, 'pair-b', together => 'pair', targeting => { placements => ['pair-b'], geos => ['XX'] }),
-                group(7, 'many', @Cap), group(8, 'never', @Cap),
+                group(8, 'never', @Cap),
             ] },
         {   id => 2, ad_groups => [
                 group(21, 'campaign-a', frequency_caps => [ { count => 1, per => 'day', level => 'campaign' } ]), group(22, 'campaign-b'),
             ] },
+        # A node that starts has the machine's time: its day is that of noon() in UTC at any hour.
+        { id => 3, timezone => 'UTC', ad_groups => [ group(7, 'many', @Cap) ] },
     ],
 }));
 my $Secret = write_temp('anonymous.keys', secret_text(1), 0600);

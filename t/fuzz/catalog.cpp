@@ -1,5 +1,7 @@
 // Any bytes at all: parse() must answer, and a document that it finds nothing
 // wrong with must really be usable.
+#include <jansson.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -44,6 +46,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const Error& error : parsed.errors) {
         check(error.path.starts_with('$') && !error.message.empty());
     }
+    // It is read in pieces, and refused exactly if the whole is no JSON.
+    json_error_t why;
+    json_t* const whole =
+        json_loadb(text.data(), text.size(), JSON_REJECT_DUPLICATES, &why);
+    const bool refused = !parsed.errors.empty() && (parsed.errors[0].message.starts_with("line ") ||
+                                                    parsed.errors[0].message == "cannot be read");
+    check(refused ? whole == nullptr : whole != nullptr || !parsed.errors.empty());
+    json_decref(whole);
     if (!parsed.errors.empty()) {
         return 0;
     }
