@@ -48,8 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     // It is read in pieces, and refused exactly if the whole is no JSON.
     json_error_t why;
-    json_t* const whole =
-        json_loadb(text.data(), text.size(), JSON_REJECT_DUPLICATES, &why);
+    json_t* const whole = json_loadb(text.data(), text.size(), JSON_REJECT_DUPLICATES, &why);
     const bool refused = !parsed.errors.empty() && (parsed.errors[0].message.starts_with("line ") ||
                                                     parsed.errors[0].message == "cannot be read");
     check(refused ? whole == nullptr : whole != nullptr || !parsed.errors.empty());
