@@ -39,7 +39,7 @@ constexpr long kPauseForOthers = 9 * kShortTurn;
 
 constexpr long kLook = 1'000'000;           // between two looks at what others do
 constexpr double kBusy = 0.2;               // of a core
-constexpr long kCheck = 1'000'000'000;      // between two looks at its own progress
+constexpr long kCheck = 5'000'000'000;      // between two looks at its own progress
 constexpr double kStarving = 0.015;         // of a core
 constexpr long kPatience = 20'000'000'000;  // then the work shall end
 constexpr long kImpatientTurn = 50'000;
@@ -75,8 +75,10 @@ bool hurry() noexcept {
     return set_scheduling(SCHED_OTHER, kHurry, 0);
 }
 
+// The class of idle threads has neither a niceness nor a turn of its own: it keeps what was set
+// before.
 bool only_when_idle() noexcept {
-    return hurry() && set_scheduling(SCHED_IDLE, 0, kLongestTurn);  // keeps the niceness for later
+    return set_scheduling(SCHED_OTHER, kHurry, kLongestTurn) && set_scheduling(SCHED_IDLE, 0, 0);
 }
 
 // Whether a thread that gives way could come back: one tries.
