@@ -15,7 +15,7 @@ flags_tsan  := -O1 -fsanitize=thread
 CXXFLAGS    := -std=c++20 -g -Wall -Wextra -Werror -Wno-missing-field-initializers -Isrc -Iadmin -MMD -MP
 LIBPQ       := $(shell pkg-config --cflags libpq 2>/dev/null)
 CXXFLAGS    += $(flags_$(VARIANT)) $(LIBPQ)
-LIBS        := -lpq -ljansson -lpcre2-8 -lcrypto -ldeflate -ldate-tz -lpthread
+LIBS        := -lpq -lsimdjson -ljansson -lpcre2-8 -lcrypto -ldeflate -ldate-tz -lpthread
 OBJ         := $(BUILD)/$(VARIANT)
 
 core_sources  := $(wildcard src/core/*.cpp src/core/catalog/*.cpp src/core/pacing/*.cpp)

@@ -76,9 +76,10 @@ void Out::json(std::string_view text) noexcept {
             (static_cast<unsigned char>(text[i + 2]) | 1) == 0xa9) {
             put(static_cast<unsigned char>(text[i + 2]) == 0xa8 ? "\\u2028" : "\\u2029");
             i += 2;
-        } else if (c == '"' || c == '\\') {
+        } else if (const size_t known = std::string_view("\"\\\n\r\t").find(text[i]);
+                   known != std::string_view::npos) {
             put('\\');
-            put(static_cast<char>(c));
+            put("\"\\nrt"[known]);
         } else if (c < 0x20 || c == '<' || c == '>' || c == '&' || c == 0x7f) {
             const char escape[] = {'\\', 'u', '0', '0', kHex[c >> 4], kHex[c & 15]};
             put(std::string_view(escape, sizeof escape));

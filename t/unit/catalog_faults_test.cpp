@@ -12,15 +12,32 @@ TEST(CatalogFaults, Syntax) {
     expect_faults({
         {"", "$", "line 1, column 0: "},
         {"[]", "$", "must be an object, not an array"},
-        {"7", "$", "line 1, column 1: "},
-        {"{\n \"version\": 1,\n \"version\": 1}", "$", "line 3, column 10: duplicate object key"},
+        {"7", "$", "must be an object, not 7"},
+        {"{\n \"version\": 1,\n \"version\": 1}", "$.version", "is there twice"},
         {"{\n \"placements\": [,]}", "$", "line 2, column 17: "},
         {R"({"version": 1} x)", "$", "end of file expected"},
         {"{\"version\": \"\xff\"}", "$", "line 1, column "},
-        {R"({"placements": [{"id": "a\u0000b"}]})", "$", "\\u0000"},
+        {R"({"placements": [{"id": "a\u0000b"}]})", "$.placements[0].id", "\\u0000"},
+        {R"({"version": "\udc00"})", "$", "line 1, column "},
+        {R"({"version": 9999999999999999999})", "$.version", "not 9999999999999999999"},
         {R"({"version": 99999999999999999999})", "$", "too big integer"},
-        {R"({"a": )" + std::string(3000, '[') + std::string(3000, ']') + "}", "$",
+        {R"({"a": )" + std::string(5000, '[') + std::string(5000, ']') + "}", "$",
          "maximum parsing depth"},
+    });
+}
+
+// Which of two is meant nobody knows.
+TEST(CatalogFaults, Twice) {
+    expect_faults({
+        {with_campaign(R"("name": "a", "status": "active", "n\u0061me": "a")"),
+         "$.campaigns[0].name", "is there twice"},
+        {with_group(R"("price": {"model": "cpm", "model": "cpm"})"), kGroup + ".price.model",
+         "is there twice"},
+        {with_targeting(R"("keys": {"a": ["1"], "b": ["1"], "a": ["2"]})"), kTargeting + ".keys.a",
+         "is there twice"},
+        {with_creative(R"("id": 3, "type": "native", "content": {"title": "a", "title": "b"},
+                          "click_url": "https://a.example/")"),
+         kCreative + ".content.title", "is there twice"},
     });
 }
 

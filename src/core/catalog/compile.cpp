@@ -137,12 +137,14 @@ private:
         const Calendar& zone = calendar(c.timezone, record.zone);
         const auto index = static_cast<uint32_t>(campaigns_.size());
         campaigns_.push_back(record);
+        const Caps caps = campaign_caps(c);
         for (const auto& group : c.ad_groups) {
-            lay_group(c, group, index, zone);
+            lay_group(c, group, index, zone, caps);
         }
     }
 
-    void lay_group(const Campaign& c, const AdGroup& g, uint32_t campaign, const Calendar& zone) {
+    void lay_group(const Campaign& c, const AdGroup& g, uint32_t campaign, const Calendar& zone,
+                   const Caps& caps) {
         Draft draft;
         draft.aim = aims_.add(g.targeting, slugs_);
         if (!g.together.empty()) {
@@ -170,7 +172,7 @@ private:
         r.name = build_.text(g.name);
         r.include_urls = lay_patterns(g.targeting.include_urls);
         r.exclude_urls = lay_patterns(g.targeting.exclude_urls);
-        r.caps = lay_caps(c, g);
+        r.caps = build_.add(group_caps(g, caps));
         r.first_creative = static_cast<uint32_t>(creatives_.size());
         r.creatives = static_cast<uint32_t>(g.creatives.size());
         for (const auto& creative : g.creatives) {
@@ -201,27 +203,6 @@ private:
         return build_.add(indexes);
     }
 
-    // A cap of the campaign's level holds for all its groups, whichever names
-    // it: what one of them serves, the others must know.
-    Slice<CapRecord> lay_caps(const Campaign& c, const AdGroup& g) {
-        std::vector<CapRecord> records;
-        const auto add = [&](const std::vector<FrequencyCap>& caps, CapLevel level) {
-            for (const auto& cap : caps) {
-                const CapRecord record{cap.count, cap.seconds, cap.unit, cap.level};
-                if (cap.level == level && records.size() < kMaxCaps &&
-                    std::find(records.begin(), records.end(), record) == records.end()) {
-                    records.push_back(record);
-                }
-            }
-        };
-        add(g.frequency_caps, CapLevel::ad_group);
-        for (const auto& other : c.ad_groups) {
-            add(other.frequency_caps, CapLevel::campaign);
-        }
-        add(g.frequency_caps, CapLevel::creative);
-        return build_.add(records);
-    }
-
     void lay_creative(const Campaign& c, const AdGroup& g, const Creative& creative) {
         const Fragments f = render_fragments(c, g, creative);
         CreativeRecord r;
@@ -244,9 +225,16 @@ private:
     // Groups of one tier stand together, so that their positions in each
     // placement do.
     void order_groups() {
-        std::stable_sort(drafts_.begin(), drafts_.end(), [](const Draft& a, const Draft& b) {
-            return a.record.priority < b.record.priority;
-        });
+        std::vector<Draft> ordered;
+        ordered.reserve(drafts_.size());
+        for (size_t tier = 0; tier < kTiers; tier++) {
+            for (Draft& draft : drafts_) {
+                if (static_cast<size_t>(draft.record.priority) == tier) {
+                    ordered.push_back(std::move(draft));
+                }
+            }
+        }
+        drafts_ = std::move(ordered);
         for (uint32_t i = 0; i < drafts_.size(); i++) {
             const auto& r = drafts_[i].record;
             for (uint32_t c = 0; c < r.creatives; c++) {
@@ -562,7 +550,7 @@ private:
 }  // namespace
 
 uint64_t document_hash(std::string_view json, Seconds now) noexcept {
-    return mix13(fnv1a64(json) + static_cast<uint64_t>(now / 86'400));
+    return mix13(text_hash(json) + static_cast<uint64_t>(now / 86'400));
 }
 
 std::vector<char> lay_out(Document document, uint64_t hash, Seconds now) {

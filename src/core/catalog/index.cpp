@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -41,7 +42,7 @@ public:
 
     // After the last.
     void sort() {
-        std::sort(pairs_.begin(), pairs_.end());
+        order();
         for (const auto& [value, position] : pairs_) {
             if (values_.empty() || values_.back() != value) {
                 values_.push_back(value);
@@ -65,6 +66,28 @@ public:
     }
 
 private:
+    // By value, and with each in the order they came. A few values that many share are counted.
+    void order() {
+        uint32_t most = 0;
+        for (const auto& [value, position] : pairs_) {
+            most = std::max(most, value);
+        }
+        if (most / 4 > pairs_.size()) {
+            std::sort(pairs_.begin(), pairs_.end());
+            return;
+        }
+        std::vector<uint32_t> next(size_t{most} + 2);  // where the next of each value goes
+        for (const auto& [value, position] : pairs_) {
+            next[value + 1]++;
+        }
+        std::partial_sum(next.begin(), next.end(), next.begin());
+        std::vector<std::pair<uint32_t, uint32_t>> ordered(pairs_.size());
+        for (const auto& pair : pairs_) {
+            ordered[next[pair.first]++] = pair;
+        }
+        pairs_ = std::move(ordered);
+    }
+
     std::vector<std::pair<uint32_t, uint32_t>> pairs_;
     std::vector<uint32_t> values_;
     std::vector<uint32_t> begins_;

@@ -1,10 +1,5 @@
 // The document as a whole, its placements and its campaigns. Ad groups,
 // creatives and experiments are in the files named after them.
-#include <jansson.h>
-
-#include <memory>
-#include <new>
-
 #include "core/catalog/calendar.hpp"
 #include "core/catalog/parser.hpp"
 #include "core/catalog/parts.hpp"
@@ -15,20 +10,6 @@ namespace {
 
 constexpr size_t kMaxDocument = size_t{256} << 20;
 constexpr int64_t kMaxPixels = 16384;
-
-struct Release {
-    void operator()(json_t* json) const { json_decref(json); }
-};
-using Json = std::unique_ptr<json_t, Release>;
-
-// Null if the text is no JSON: `error` tells why.
-Json load(std::string_view text, size_t flags, json_error_t& error) {
-    Json json(json_loadb(text.data(), text.size(), JSON_REJECT_DUPLICATES | flags, &error));
-    if (json == nullptr && json_error_code(&error) == json_error_out_of_memory) {
-        throw std::bad_alloc();
-    }
-    return json;
-}
 
 void read_placement(const Node& node, Context& context, size_t index, Placement& placement) {
     Object object(node);
@@ -49,9 +30,8 @@ void read_placement(const Node& node, Context& context, size_t index, Placement&
     }
     read_label(object.get("name"), kMaxName, placement.name);
     read_size(object, placement.width, placement.height);
-    const Array types(object.get("types"));
-    for (size_t i = 0; i < types.size(); i++) {
-        if (const auto type = read_enum<CreativeType>(types.at(i))) {
+    for (const Node item : Array(object.get("types"))) {
+        if (const auto type = read_enum<CreativeType>(item)) {
             placement.types.push_back(*type);
         }
     }
@@ -157,25 +137,22 @@ void already_used(const Node& node, Id id, const std::string& first) {
 }
 
 std::vector<Placement> read_placements(const Node& node, Context& context) {
-    const Array items(node);
-    std::vector<Placement> list(items.size());
-    for (size_t i = 0; i < items.size(); i++) {
-        read_placement(items.at(i), context, i, list[i]);
+    std::vector<Placement> list;
+    for (const Node item : Array(node)) {
+        read_placement(item, context, item.path.index, list.emplace_back());
     }
     return list;
 }
 
-Campaign read_campaign(const Node& node, Context& context, uint32_t index) {
+Campaign read_campaign(const Node& node, Context& context, size_t index) {
     Campaign campaign;
-    Place place{index};
+    Place place{static_cast<uint32_t>(index)};
     Object object(node);
     const Node id = object.need("id");
     campaign.id = read_id(id);
     if (campaign.id != 0) {
-        const auto [first, fresh] = context.campaigns.emplace(campaign.id, place);
-        if (!fresh) {
-            already_used(id, campaign.id,
-                         "$.campaigns[" + std::to_string(first->second.campaign) + "]");
+        if (const Place* first = context.campaigns.put(campaign.id, place)) {
+            already_used(id, campaign.id, "$.campaigns[" + std::to_string(first->campaign) + "]");
         }
     }
     read_label(object.get("name"), kMaxName, campaign.name);
@@ -189,10 +166,10 @@ Campaign read_campaign(const Node& node, Context& context, uint32_t index) {
     read_budget(object.get("budget"), campaign.budget);
     campaign.updated_at = read_date(object.get("updated_at"));
     const Array groups(object.get("ad_groups"));
-    campaign.ad_groups.resize(groups.size());
-    for (uint32_t i = 0; i < groups.size(); i++) {
-        place.group = i;
-        read_ad_group(groups.at(i), context, campaign, place, campaign.ad_groups[i]);
+    campaign.ad_groups.reserve(groups.size());
+    for (const Node item : groups) {
+        place.group = static_cast<uint32_t>(item.path.index);
+        read_ad_group(item, context, campaign, place, campaign.ad_groups.emplace_back());
     }
     object.done();
     return campaign;
@@ -203,15 +180,16 @@ namespace {
 // Reads a document into a taker.
 class Reading {
 public:
-    Reading(Taker& taker, size_t max_errors) : taker_(taker), errors_(max_errors) {}
+    Reading(std::string_view text, Taker& taker, size_t max_errors)
+        : text_(text), taker_(taker), errors_(max_errors) {}
 
-    Faults run(std::string_view text) {
-        if (text.size() > kMaxDocument) {
+    Faults run() {
+        if (text_.size() > kMaxDocument) {
             errors_.add({}, "must be at most " + std::to_string(kMaxDocument >> 20) + " MiB, not " +
-                                std::to_string(text.size()) + " bytes");
-        } else if (!read(text)) {
+                                std::to_string(text_.size()) + " bytes");
+        } else if (!read()) {
             errors_ = Errors(1);
-            errors_.add({}, complaint(text));
+            errors_.add({}, syntax_error(text_));
         }
         return errors_.take();
     }
@@ -219,46 +197,45 @@ public:
 private:
     // Nearly all of a document is campaigns, and as JSON in memory they take far more room than
     // what is made of them: each is parsed by itself. False if the text is no JSON.
-    bool read(std::string_view text) {
-        const auto cut = cut_list(text, "campaigns");
-        json_error_t error;
-        const Json root = load(cut ? cut->rest : text, 0, error);
-        if (root == nullptr) {
+    bool read() {
+        const auto cut = cut_list(text_, "campaigns");
+        JsonParser root_parser;
+        const auto root = root_parser.parse(cut ? cut->rest : text_);
+        if (!root) {
             return false;
         }
-        Object object(Node{root.get(), {}, &errors_});
+        Object object(Node{*root, {}, &errors_});
         const Node version = object.get("version");
-        if (version.present() && json_integer_value(version.json) != 1) {
+        if (version.present() && version.integer() != 1) {
             version.expected("1, the only version there is");
         }
         give(&Taker::take_placements, read_placements(object.get("placements"), context_));
         const Node campaigns = object.get("campaigns");
-        const Array whole(campaigns);  // empty if it was cut out
-        for (uint32_t i = 0; i < whole.size(); i++) {
-            give(&Taker::take_campaign, read_campaign(whole.at(i), context_, i));
+        for (const Node item : Array(campaigns)) {  // none if they were cut out
+            give(&Taker::take_campaign, read_campaign(item, context_, item.path.index));
         }
-        Items items(cut ? cut->items : std::string_view());
-        for (uint32_t i = 0; items.more(); i++) {
-            const Json item = load(items.next(), JSON_DECODE_ANY, error);
-            if (item == nullptr) {
-                return false;
-            }
-            const Node node{item.get(), {&campaigns.path, {}, i}, &errors_};
-            give(&Taker::take_campaign, read_campaign(node, context_, i));
+        if (cut && !read_pieces(cut->items, campaigns.path)) {
+            return false;
         }
         give(&Taker::take_experiments, read_experiments(object.get("experiments"), context_));
         object.done();
         return true;
     }
 
-    // A piece of a document does not know its line: the whole text is parsed once more.
-    static std::string complaint(std::string_view text) {
-        json_error_t error;
-        if (load(text, 0, error) != nullptr) {
-            return "cannot be read";  // never seen: what is well-formed has well-formed pieces
+    bool read_pieces(std::string_view list, const Path& path) {
+        JsonParser parser;
+        Items items(list);
+        for (uint32_t i = 0; items.more(); i++) {
+            const std::string_view item = items.next();
+            const auto room = static_cast<size_t>(text_.data() + text_.size() - item.data());
+            const auto json = parser.parse(item, room - item.size());
+            if (!json) {
+                return false;
+            }
+            give(&Taker::take_campaign,
+                 read_campaign({*json, {&path, {}, i}, &errors_}, context_, i));
         }
-        return "line " + std::to_string(error.line) + ", column " + std::to_string(error.column) +
-               ": " + error.text;
+        return true;
     }
 
     template <class Take, class Thing>
@@ -268,6 +245,7 @@ private:
         }
     }
 
+    const std::string_view text_;
     Taker& taker_;
     Errors errors_;
     Context context_;
@@ -276,7 +254,7 @@ private:
 }  // namespace
 
 Faults read_document(std::string_view json, Taker& taker, size_t max_errors) {
-    return Reading(taker, max_errors).run(json);
+    return Reading(json, taker, max_errors).run();
 }
 
 Parsed parse(std::string_view json, size_t max_errors) {

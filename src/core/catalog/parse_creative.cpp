@@ -1,8 +1,5 @@
 // Creatives: their content, and the addresses behind them.
-#include <cstdlib>
-#include <memory>
-#include <new>
-
+#include "core/bytes.hpp"
 #include "core/catalog/parser.hpp"
 
 namespace ads::catalog {
@@ -11,54 +8,43 @@ namespace {
 constexpr size_t kMaxField = 65536;
 constexpr size_t kMaxFields = 100;
 
-struct Free {
-    void operator()(char* text) const { std::free(text); }
-};
-
-// Compact JSON that can stand inside a <script> element as it is. The characters
-// replaced occur only within strings, where an escape means the same.
-std::string canonical(const json_t* json) {
-    const std::unique_ptr<char, Free> dumped(json_dumps(json, JSON_COMPACT | JSON_PRESERVE_ORDER));
-    if (dumped == nullptr) {
-        throw std::bad_alloc();
+// Compact JSON that can stand inside a <script> element as it is.
+std::string canonical(const std::vector<std::pair<std::string, std::string>>& fields) {
+    size_t most = 2;
+    for (const auto& [key, value] : fields) {
+        most += 6 * (key.size() + value.size()) + 6;  // the longest escape has six characters
     }
-    const std::string_view text(dumped.get());
-    std::string out;
-    out.reserve(text.size());
-    for (size_t i = 0; i < text.size(); i++) {
-        const std::string_view three = text.substr(i, 3);
-        if (text[i] == '<') {
-            out += "\\u003c";
-        } else if (text[i] == '>') {
-            out += "\\u003e";
-        } else if (text[i] == '&') {
-            out += "\\u0026";
-        } else if (three == "\u2028" || three == "\u2029") {
-            out += three == "\u2028" ? "\\u2028" : "\\u2029";
-            i += 2;
-        } else {
-            out += text[i];
-        }
+    std::string text(most, '\0');
+    Out out(text.data(), text.size());
+    char before = '{';
+    for (const auto& [key, value] : fields) {
+        out.put(before);
+        out.put('"');
+        out.json(key);
+        out.put("\":\"");
+        out.json(value);
+        out.put('"');
+        before = ',';
     }
-    return out;
+    out.put('}');
+    text.resize(out.size());
+    return text;
 }
 
 // The strings of a flat object. Returns whether all is well.
-bool read_fields(const Node& node, Creative& creative) {
+bool read_fields(const Object& object, Creative& creative) {
+    const Node& node = object.node();
     const size_t before = node.errors->count();
-    const size_t count = json_object_size(node.json);
-    if (count < 1 || count > kMaxFields) {
+    if (object.size() < 1 || object.size() > kMaxFields) {
         node.fail("must have 1 to " + std::to_string(kMaxFields) + " members, not " +
-                  std::to_string(count));
+                  std::to_string(object.size()));
         return false;
     }
-    auto* json = const_cast<json_t*>(node.json);  // jansson's iterator only reads
-    for (void* i = json_object_iter(json); i != nullptr; i = json_object_iter_next(json, i)) {
-        const std::string_view key(json_object_iter_key(i), json_object_iter_key_len(i));
-        const Node field{json_object_iter_value(i), {&node.path, key}, node.errors};
+    object.each([&](std::string_view key, const Node& field) {
         const auto text = read_text(field);
-        if (key.empty() || key.size() > kMaxLabel) {
-            field.fail("must have a name of 1 to " + std::to_string(kMaxLabel) + " bytes");
+        if (key.empty() || key.size() > kMaxLabel || key.find('\0') != key.npos) {
+            field.fail("must have a name of 1 to " + std::to_string(kMaxLabel) +
+                       " bytes, none of them 0");
         }
         if (text && text->size() > kMaxField) {
             field.fail("must be at most " + std::to_string(kMaxField) + " bytes, not " +
@@ -66,7 +52,7 @@ bool read_fields(const Node& node, Creative& creative) {
         } else if (text) {
             creative.fields.emplace_back(key, *text);
         }
-    }
+    });
     return node.errors->count() == before;
 }
 
@@ -80,21 +66,21 @@ void read_content(const Node& node, std::optional<CreativeType> type, Creative& 
     }
     if (type == CreativeType::image) {
         const Node src = object.need("src");
-        if (json_is_string(src.json)) {
-            if (Fault fault = image_src_fault(json_string_value(src.json))) {
+        if (const auto text = src.text()) {
+            if (Fault fault = image_src_fault(*text)) {
                 src.fail(std::move(*fault));
             }
         }
     }
     if (type == CreativeType::html) {
         const Node markup = object.need("markup");
-        if (json_is_string(markup.json) && json_string_length(markup.json) == 0) {
+        if (markup.text() == "") {
             markup.fail("must not be empty");
         }
     }
     // No object.done(): a creative may carry whatever else its template needs.
-    if (read_fields(node, creative)) {
-        creative.content = canonical(node.json);
+    if (read_fields(object, creative)) {
+        creative.content = canonical(creative.fields);
     }
 }
 
@@ -117,13 +103,11 @@ void read_creative(const Node& node, Context& context, Place place, Creative& cr
     const Node id = object.need("id");
     creative.id = read_id(id);
     if (creative.id != 0) {
-        const auto [first, fresh] = context.creatives.emplace(creative.id, place);
-        if (!fresh) {
-            const Place& at = first->second;
+        if (const Place* first = context.creatives.put(creative.id, place)) {
             already_used(id, creative.id,
-                         "$.campaigns[" + std::to_string(at.campaign) + "].ad_groups[" +
-                             std::to_string(at.group) + "].creatives[" +
-                             std::to_string(at.creative) + "]");
+                         "$.campaigns[" + std::to_string(first->campaign) + "].ad_groups[" +
+                             std::to_string(first->group) + "].creatives[" +
+                             std::to_string(first->creative) + "]");
         }
     }
     read_label(object.get("name"), kMaxName, creative.name);

@@ -16,9 +16,8 @@ Id read_member(const Node& node, const Context& context, const Place* group, Id 
     if (id == 0 || group == nullptr) {
         return id;  // the group was complained about
     }
-    const auto found = context.creatives.find(id);
-    if (found == context.creatives.end() || found->second.campaign != group->campaign ||
-        found->second.group != group->group) {
+    const Place* found = context.creatives.find(id);
+    if (found == nullptr || found->campaign != group->campaign || found->group != group->group) {
         node.expected("the id of a creative of ad group " + std::to_string(group_id));
         return 0;
     }
@@ -46,7 +45,7 @@ void read_fraction(const Node& node, double& out) {
 void read_variants(const Node& node, const Context& context, const Place* group,
                    Experiment& experiment) {
     const Array items(node);
-    if (!json_is_array(node.json)) {
+    if (!items.valid()) {
         return;
     }
     if (items.size() < 2 || items.size() > kMaxVariants) {
@@ -57,15 +56,15 @@ void read_variants(const Node& node, const Context& context, const Place* group,
     std::unordered_map<Id, size_t> seen;
     double sum = 0;
     const size_t before = node.errors->count();
-    for (size_t i = 0; i < items.size(); i++) {
-        Object object(items.at(i));
+    for (const Node item : items) {
+        Object object(item);
         Variant variant;
         const Node creative = object.need("creative");
         variant.creative = read_member(creative, context, group, experiment.ad_group);
         variant.share = read_share(object.need("share"));
         object.done();
         sum += variant.share;
-        const auto [first, fresh] = seen.emplace(variant.creative, i);
+        const auto [first, fresh] = seen.emplace(variant.creative, item.path.index);
         if (variant.creative != 0 && !fresh) {
             creative.fail("creative " + std::to_string(variant.creative) + " is already variant " +
                           std::to_string(first->second));
@@ -96,15 +95,15 @@ const Place* find_group(const Node& node, const Context& context, Id id) {
     if (id == 0) {
         return nullptr;
     }
-    const auto found = context.ad_groups.find(id);
-    if (found == context.ad_groups.end()) {
+    const Place* found = context.ad_groups.find(id);
+    if (found == nullptr) {
         node.expected("the id of an ad group of this document");
-        return nullptr;
     }
-    return &found->second;
+    return found;
 }
 
-void read_experiment(const Node& node, Context& context, size_t index, Experiment& experiment) {
+Experiment read_experiment(const Node& node, Context& context, size_t index) {
+    Experiment experiment;
     Object object(node);
     const Node id = object.need("id");
     experiment.id = read_id(id);
@@ -127,24 +126,25 @@ void read_experiment(const Node& node, Context& context, size_t index, Experimen
     read_variants(object.need("variants"), context, group, experiment);
     read_winner(object.get("winner"), experiment);
     object.done();
+    return experiment;
 }
 
 }  // namespace
 
 std::vector<Experiment> read_experiments(const Node& node, Context& context) {
     const Array items(node);
-    std::vector<Experiment> list(items.size());
+    std::vector<Experiment> list;
     std::unordered_map<Id, size_t> running;
-    for (size_t i = 0; i < items.size(); i++) {
-        const Node item = items.at(i);
-        read_experiment(item, context, i, list[i]);
-        if (list[i].status != ExperimentStatus::running || list[i].ad_group == 0) {
+    for (const Node item : items) {
+        const size_t index = item.path.index;
+        const Experiment& experiment = list.emplace_back(read_experiment(item, context, index));
+        if (experiment.status != ExperimentStatus::running || experiment.ad_group == 0) {
             continue;
         }
-        const auto [first, fresh] = running.emplace(list[i].ad_group, i);
+        const auto [first, fresh] = running.emplace(experiment.ad_group, index);
         if (!fresh) {
             const Node status{item.json, {&item.path, "status"}, item.errors};
-            status.fail("ad group " + std::to_string(list[i].ad_group) +
+            status.fail("ad group " + std::to_string(experiment.ad_group) +
                         " already has a running experiment, $.experiments[" +
                         std::to_string(first->second) + "]");
         }

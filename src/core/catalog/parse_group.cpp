@@ -69,14 +69,13 @@ void read_caps(const Node& node, std::vector<FrequencyCap>& caps) {
         node.fail("must have at most " + std::to_string(kMaxCaps) + " caps, not " +
                   std::to_string(items.size()));
     }
-    caps.resize(items.size());
-    for (size_t i = 0; i < items.size(); i++) {
-        read_cap(items.at(i), caps[i]);
+    for (const Node item : items) {
+        read_cap(item, caps.emplace_back());
     }
 }
 
 void read_geos(const Node& node, Targeting& targeting) {
-    each_text(node, [&](const Node& item, std::string_view text) {
+    each_text(Array(node), [&](const Node& item, std::string_view text) {
         const bool excluded = text.starts_with('!');
         if (auto geo = parse_geo(text.substr(excluded ? 1 : 0))) {
             (excluded ? targeting.excluded_geos : targeting.geos).push_back(std::move(*geo));
@@ -103,10 +102,9 @@ void read_clock(const Node& node, uint16_t& minutes, uint16_t latest) {
 
 void read_schedule(const Node& node, Schedule& schedule) {
     Object object(node);
-    const Array days(object.get("days"));
     uint8_t mask = 0;
-    for (size_t i = 0; i < days.size(); i++) {
-        if (const auto day = read_enum<Weekday>(days.at(i))) {
+    for (const Node item : Array(object.get("days"))) {
+        if (const auto day = read_enum<Weekday>(item)) {
             mask |= static_cast<uint8_t>(1u << static_cast<unsigned>(*day));
         }
     }
@@ -122,8 +120,8 @@ void read_schedule(const Node& node, Schedule& schedule) {
     object.done();
 }
 
-void read_patterns(const Node& node, Context& context, std::vector<std::string>& patterns) {
-    each_text(node, [&](const Node& item, std::string_view text) {
+void read_patterns(const Array& items, Context& context, std::vector<std::string>& patterns) {
+    each_text(items, [&](const Node& item, std::string_view text) {
         if (text.empty() || text.size() > kMaxPattern) {
             item.fail("must be a pattern of 1 to " + std::to_string(kMaxPattern) + " bytes, not " +
                       std::to_string(text.size()));
@@ -144,10 +142,10 @@ void read_patterns(const Node& node, Context& context, std::vector<std::string>&
 
 void read_urls(const Node& node, Context& context, Targeting& targeting) {
     Object object(node);
-    const Node include = object.get("include");
-    const Node exclude = object.get("exclude");
+    const Array include(object.get("include"));
+    const Array exclude(object.get("exclude"));
     object.done();
-    const size_t count = json_array_size(include.json) + json_array_size(exclude.json);
+    const size_t count = include.size() + exclude.size();
     if (count > kMaxPatterns) {
         node.fail("must have at most " + std::to_string(kMaxPatterns) + " patterns, not " +
                   std::to_string(count));
@@ -161,11 +159,12 @@ void read_key(const Node& node, std::string_view name, Targeting& targeting) {
     if (!valid_key_name(name)) {
         node.fail("must have a name of 1 to 64 of A-Z a-z 0-9 _ . -, not " + quoted(name));
     }
-    if (json_is_array(node.json) && json_array_size(node.json) == 0) {
+    const Array items(node);
+    if (items.valid() && items.size() == 0) {
         node.fail("must have at least one value");
     }
     std::vector<std::string> values;
-    each_text(node, [&](const Node& item, std::string_view text) {
+    each_text(items, [&](const Node& item, std::string_view text) {
         if (text.empty() || text.size() > kMaxValue) {
             item.fail("must be 1 to " + std::to_string(kMaxValue) + " bytes, not " +
                       std::to_string(text.size()));
@@ -178,20 +177,13 @@ void read_key(const Node& node, std::string_view name, Targeting& targeting) {
 }
 
 void read_keys(const Node& node, Targeting& targeting) {
-    const Object object(node);
-    if (!object.valid()) {
-        return;
-    }
-    auto* json = const_cast<json_t*>(node.json);  // jansson's iterator only reads
-    for (void* i = json_object_iter(json); i != nullptr; i = json_object_iter_next(json, i)) {
-        const std::string_view name(json_object_iter_key(i), json_object_iter_key_len(i));
-        read_key({json_object_iter_value(i), {&node.path, name}, node.errors}, name, targeting);
-    }
+    Object(node).each(
+        [&](std::string_view name, const Node& values) { read_key(values, name, targeting); });
 }
 
 void read_targeting(const Node& node, Context& context, Targeting& targeting) {
     Object object(node);
-    each_text(object.get("placements"), [&](const Node& item, std::string_view text) {
+    each_text(Array(object.get("placements")), [&](const Node& item, std::string_view text) {
         if (context.placements.contains(text)) {
             targeting.placements.emplace_back(text);
         } else {
@@ -199,22 +191,19 @@ void read_targeting(const Node& node, Context& context, Targeting& targeting) {
         }
     });
     drop_repeats(targeting.placements);
-    const Array devices(object.get("devices"));
-    for (size_t i = 0; i < devices.size(); i++) {
-        if (const auto device = read_enum<Device>(devices.at(i))) {
+    for (const Node item : Array(object.get("devices"))) {
+        if (const auto device = read_enum<Device>(item)) {
             targeting.devices.push_back(*device);
         }
     }
     drop_repeats(targeting.devices);
     read_geos(object.get("geos"), targeting);
-    const Array schedule(object.get("schedule"));
-    targeting.schedule.resize(schedule.size());
-    for (size_t i = 0; i < schedule.size(); i++) {
-        read_schedule(schedule.at(i), targeting.schedule[i]);
+    for (const Node item : Array(object.get("schedule"))) {
+        read_schedule(item, targeting.schedule.emplace_back());
     }
     read_urls(object.get("urls"), context, targeting);
     read_keys(object.get("keys"), targeting);
-    each_text(object.get("languages"), [&](const Node& item, std::string_view text) {
+    each_text(Array(object.get("languages")), [&](const Node& item, std::string_view text) {
         if (auto language = parse_language(text)) {
             targeting.languages.push_back(std::move(*language));
         } else {
@@ -268,11 +257,10 @@ void read_ad_group(const Node& node, Context& context, const Campaign& campaign,
     const Node id = object.need("id");
     group.id = read_id(id);
     if (group.id != 0) {
-        const auto [first, fresh] = context.ad_groups.emplace(group.id, place);
-        if (!fresh) {
+        if (const Place* first = context.ad_groups.put(group.id, place)) {
             already_used(id, group.id,
-                         "$.campaigns[" + std::to_string(first->second.campaign) + "].ad_groups[" +
-                             std::to_string(first->second.group) + "]");
+                         "$.campaigns[" + std::to_string(first->campaign) + "].ad_groups[" +
+                             std::to_string(first->group) + "]");
         }
     }
     read_label(object.get("name"), kMaxName, group.name);
@@ -285,11 +273,9 @@ void read_ad_group(const Node& node, Context& context, const Campaign& campaign,
     read_caps(object.get("frequency_caps"), group.frequency_caps);
     read_targeting(object.get("targeting"), context, group.targeting);
     read_company(object, campaign, group);
-    const Array creatives(object.get("creatives"));
-    group.creatives.resize(creatives.size());
-    for (size_t i = 0; i < creatives.size(); i++) {
-        place.creative = i;
-        read_creative(creatives.at(i), context, place, group.creatives[i]);
+    for (const Node item : Array(object.get("creatives"))) {
+        place.creative = static_cast<uint32_t>(item.path.index);
+        read_creative(item, context, place, group.creatives.emplace_back());
     }
     object.done();
 }

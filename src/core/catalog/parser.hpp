@@ -7,11 +7,13 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "core/catalog/formats.hpp"
 #include "core/catalog/model.hpp"
 #include "core/catalog/reader.hpp"
+#include "core/hash.hpp"
 
 namespace ads::catalog {
 
@@ -28,13 +30,62 @@ struct Place {
     uint32_t creative = 0;
 };
 
+// Places by id. There are hundreds of thousands: a table without a piece of memory for each.
+class Places {
+public:
+    // The place of the id, if it has one; else it is this one.
+    const Place* put(Id id, Place place) {
+        if (2 * (count_ + 1) > table_.size()) {
+            grow();
+        }
+        Entry& entry = at(id);
+        if (entry.id != 0) {
+            return &entry.place;
+        }
+        entry = {id, place};
+        count_++;
+        return nullptr;
+    }
+
+    const Place* find(Id id) const {
+        const Entry& entry = const_cast<Places*>(this)->at(id);
+        return entry.id != 0 ? &entry.place : nullptr;
+    }
+
+private:
+    struct Entry {
+        Id id = 0;  // 0: free
+        Place place;
+    };
+
+    Entry& at(Id id) {
+        size_t at = mix13(id) & (table_.size() - 1);
+        while (table_[at].id != 0 && table_[at].id != id) {
+            at = (at + 1) & (table_.size() - 1);
+        }
+        return table_[at];
+    }
+
+    void grow() {
+        const auto before = std::exchange(table_, std::vector<Entry>(2 * table_.size()));
+        for (const Entry& entry : before) {
+            if (entry.id != 0) {
+                at(entry.id) = entry;
+            }
+        }
+    }
+
+    std::vector<Entry> table_ = std::vector<Entry>(64);
+    size_t count_ = 0;
+};
+
 // What was read before, for what refers to it.
 struct Context {
     std::unordered_map<std::string_view, size_t> placements;
     std::unordered_map<uint32_t, size_t> placement_hashes;
-    std::unordered_map<Id, Place> campaigns;
-    std::unordered_map<Id, Place> ad_groups;
-    std::unordered_map<Id, Place> creatives;
+    Places campaigns;
+    Places ad_groups;
+    Places creatives;
     std::unordered_map<Id, size_t> experiments;
 
     // Many groups share their zone and their patterns: each is checked once.
@@ -43,7 +94,7 @@ struct Context {
 };
 
 std::vector<Placement> read_placements(const Node& node, Context& context);
-Campaign read_campaign(const Node& node, Context& context, uint32_t index);
+Campaign read_campaign(const Node& node, Context& context, size_t index);
 void read_ad_group(const Node& node, Context& context, const Campaign& campaign, Place place,
                    AdGroup& group);
 void read_creative(const Node& node, Context& context, Place place, Creative& creative);
@@ -60,10 +111,8 @@ void already_used(const Node& node, Id id, const std::string& first);
 
 // Calls f(node, text) for each string of an array.
 template <class F>
-void each_text(const Node& node, F f) {
-    const Array items(node);
-    for (size_t i = 0; i < items.size(); i++) {
-        const Node item = items.at(i);
+void each_text(const Array& items, F f) {
+    for (const Node item : items) {
         if (const auto text = read_text(item)) {
             f(item, *text);
         }

@@ -18,11 +18,20 @@ char char_at(std::string_view text, size_t at) {
 
 // `at` is that of the opening quote.
 size_t after_string(std::string_view text, size_t at) {
-    at++;
-    while (at < text.size() && text[at] != '"') {
-        at += text[at] == '\\' ? 2 : 1;
+    for (size_t end = at + 1;; end++) {
+        end = text.find('"', end);
+        if (end == std::string_view::npos) {
+            return text.size();
+        }
+        // A quote behind an odd number of backslashes is part of the string.
+        size_t before = end;
+        while (text[before - 1] == '\\') {
+            before--;
+        }
+        if ((end - before) % 2 == 0) {
+            return end + 1;
+        }
     }
-    return std::min(at + 1, text.size());
 }
 
 // The end of a value, or of a list's items: the first comma or closing bracket that is

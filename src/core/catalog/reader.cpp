@@ -19,6 +19,12 @@ bool plain_key(std::string_view key) {
     });
 }
 
+template <class T>
+std::optional<T> as(Json value) {
+    T out;
+    return value.get(out) == simdjson::SUCCESS ? std::optional(out) : std::nullopt;
+}
+
 std::string in_words(double value) {
     char text[40];
     std::snprintf(text, sizeof(text), "%.15g", value);
@@ -117,23 +123,24 @@ std::string quoted(std::string_view text) {
     return out + (end < text.size() ? "…\"" : "\"");
 }
 
-std::string described(const json_t* value) {
-    switch (json_typeof(value)) {
-        case JSON_OBJECT:
+std::string described(Json value) {
+    using Type = simdjson::dom::element_type;
+    switch (value.type()) {
+        case Type::OBJECT:
             return "an object";
-        case JSON_ARRAY:
+        case Type::ARRAY:
             return "an array";
-        case JSON_STRING:
-            return quoted({json_string_value(value), json_string_length(value)});
-        case JSON_INTEGER:
-            return std::to_string(json_integer_value(value));
-        case JSON_REAL:
-            return in_words(json_real_value(value));
-        case JSON_TRUE:
-            return "true";
-        case JSON_FALSE:
-            return "false";
-        case JSON_NULL:
+        case Type::STRING:
+            return quoted(*as<std::string_view>(value));
+        case Type::INT64:
+            return std::to_string(*as<int64_t>(value));
+        case Type::UINT64:
+            return std::to_string(*as<uint64_t>(value));
+        case Type::DOUBLE:
+            return in_words(*as<double>(value));
+        case Type::BOOL:
+            return *as<bool>(value) ? "true" : "false";
+        case Type::NULL_VALUE:
             return "null";
     }
     return "?";
@@ -147,84 +154,110 @@ std::string joined(const std::string_view* names, size_t count) {
     return out;
 }
 
+std::optional<std::string_view> Node::text() const {
+    return json ? as<std::string_view>(*json) : std::nullopt;
+}
+
+std::optional<int64_t> Node::integer() const {
+    return json ? as<int64_t>(*json) : std::nullopt;
+}
+
+std::optional<double> Node::number() const {
+    return json ? as<double>(*json) : std::nullopt;
+}
+
 void Node::expected(std::string_view what) const {
-    fail(std::string("must be ").append(what).append(", not ") + described(json));
+    fail(std::string("must be ").append(what).append(", not ") + described(*json));
 }
 
 Object::Object(const Node& node) : node_(node) {
-    if (json_is_object(node.json)) {
-        object_ = node.json;
+    if (const auto object = node.json ? as<simdjson::dom::object>(*node.json) : std::nullopt) {
+        valid_ = true;
+        size_ = object->size();
+        begin_ = next_ = object->begin();
+        end_ = object->end();
     } else if (node.present()) {
         node.expected("an object");
     }
 }
 
-const json_t* Object::find(std::string_view key) {
+std::optional<Json> Object::find(std::string_view key) {
     assert(known_count_ < kMaxKeys);
     known_[known_count_++] = key;
-    const json_t* value =
-        object_ == nullptr ? nullptr : json_object_getn(object_, key.data(), key.size());
-    found_ += value != nullptr;
-    return value;
+    const auto look = [&](Iterator at, Iterator end) -> std::optional<Json> {
+        for (; at != end; ++at) {
+            if (at.key_equals(key)) {
+                found_++;
+                next_ = at;
+                ++next_;
+                return at.value();
+            }
+        }
+        return std::nullopt;
+    };
+    const Iterator next = next_;
+    const auto found = look(next, end_);
+    return found ? found : look(begin_, next);
 }
 
 Node Object::get(std::string_view key) {
-    const json_t* value = find(key);
-    return {json_is_null(value) ? nullptr : value, {&node_.path, key}, node_.errors};
+    const auto value = find(key);
+    return {value && value->is_null() ? std::nullopt : value, {&node_.path, key}, node_.errors};
 }
 
 Node Object::need(std::string_view key) {
     Node member = get(key);
-    if (object_ != nullptr && !member.present()) {
+    if (valid_ && !member.present()) {
         member.fail("is required");
     }
     return member;
 }
 
-void Object::done() {
-    if (object_ == nullptr || found_ == json_object_size(object_)) {
+void Object::done() const {
+    if (found_ == size_) {
         return;
     }
     const auto known_end = known_.begin() + known_count_;
-    // The iterator only reads; jansson's interface knows no const here.
-    auto* object = const_cast<json_t*>(object_);
-    for (void* i = json_object_iter(object); i != nullptr; i = json_object_iter_next(object, i)) {
-        const std::string_view key(json_object_iter_key(i), json_object_iter_key_len(i));
+    each([&](std::string_view key, const Node&) {
         if (std::find(known_.begin(), known_end, key) == known_end) {
             node_.fail(unknown_key(key, known_.data(), known_count_));
         }
-    }
+    });
 }
 
 Array::Array(const Node& node) : node_(node) {
-    if (json_is_array(node.json)) {
-        size_ = json_array_size(node.json);
+    if (const auto array = node.json ? as<simdjson::dom::array>(*node.json) : std::nullopt) {
+        valid_ = true;
+        size_ = array->size();
+        begin_ = array->begin();
+        end_ = array->end();
     } else if (node.present()) {
         node.expected("an array");
     }
-}
-
-Node Array::at(size_t index) const {
-    return {json_array_get(node_.json, index), {&node_.path, {}, index}, node_.errors};
 }
 
 std::optional<std::string_view> read_text(const Node& node) {
     if (!node.present()) {
         return std::nullopt;
     }
-    if (!json_is_string(node.json)) {
+    const auto text = node.text();
+    if (!text) {
         node.expected("a string");
         return std::nullopt;
     }
-    return std::string_view(json_string_value(node.json), json_string_length(node.json));
+    if (text->find('\0') != std::string_view::npos) {
+        node.fail("must not contain the character \\u0000");
+        return std::nullopt;
+    }
+    return text;
 }
 
 std::optional<int64_t> read_integer(const Node& node, int64_t low, int64_t high) {
     if (!node.present()) {
         return std::nullopt;
     }
-    const int64_t value = json_integer_value(node.json);
-    if (!json_is_integer(node.json) || value < low || value > high) {
+    const auto value = node.integer();
+    if (!value || *value < low || *value > high) {
         node.expected("an integer from " + std::to_string(low) + " to " + std::to_string(high));
         return std::nullopt;
     }
@@ -235,24 +268,24 @@ std::optional<double> read_number(const Node& node) {
     if (!node.present()) {
         return std::nullopt;
     }
-    if (!json_is_number(node.json)) {
+    const auto value = node.number();
+    if (!value) {
         node.expected("a number");
-        return std::nullopt;
     }
-    return json_number_value(node.json);
+    return value;
 }
 
 std::optional<MicroCents> read_money(const Node& node) {
     if (!node.present()) {
         return std::nullopt;
     }
-    const double cents = json_number_value(node.json);
-    if (!json_is_number(node.json) || !(cents >= 0 && cents <= kMaxCents)) {
+    const double cents = node.number().value_or(-1);
+    if (!(cents >= 0 && cents <= kMaxCents)) {
         node.expected("an amount of cents from 0 to " + std::to_string(kMaxCents));
         return std::nullopt;
     }
-    if (json_is_integer(node.json)) {
-        return json_integer_value(node.json) * kMicroPerCent;
+    if (const auto whole = node.integer()) {
+        return *whole * kMicroPerCent;
     }
     // A double is the nearest one to what was written. It was written with at
     // most six decimals if the nearest double to the rounded amount is the same.
@@ -269,9 +302,8 @@ std::optional<size_t> read_choice(const Node& node, const std::string_view* name
     if (!node.present()) {
         return std::nullopt;
     }
-    if (json_is_string(node.json)) {
-        const std::string_view text(json_string_value(node.json), json_string_length(node.json));
-        const auto* found = std::find(names, names + count, text);
+    if (const auto text = node.text()) {
+        const auto* found = std::find(names, names + count, *text);
         if (found != names + count) {
             return static_cast<size_t>(found - names);
         }

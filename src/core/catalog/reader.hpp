@@ -2,14 +2,14 @@
 // fault: it is noted with its path, a default is returned, and reading goes on.
 #pragma once
 
-#include <jansson.h>
-
 #include <array>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
+#include "core/catalog/json.hpp"
 #include "core/catalog/model.hpp"
 #include "core/types.hpp"
 
@@ -44,25 +44,30 @@ private:
 std::string quoted(std::string_view text);
 
 // A value, as a message names it: "text", 5, null, an object …
-std::string described(const json_t* value);
+std::string described(Json value);
 
 // "a, b, c"
 std::string joined(const std::string_view* names, size_t count);
 
-// A value and its place. An absent value has no json.
+// A value and its place, or only the place where one might be.
 struct Node {
-    const json_t* json = nullptr;
+    std::optional<Json> json;
     Path path;
     Errors* errors = nullptr;
 
-    bool present() const { return json != nullptr; }
+    bool present() const { return json.has_value(); }
+    // What it is, if it is of that kind.
+    std::optional<std::string_view> text() const;
+    std::optional<int64_t> integer() const;
+    std::optional<double> number() const;
     void fail(std::string message) const { errors->add(path, std::move(message)); }
     // "must be …, not …"
     void expected(std::string_view what) const;
 };
 
-// The members of a JSON object. Each member is asked for by name once; done()
-// then complains about those that nobody asked for.
+// The members of a JSON object. Either each is asked for by name once, and done() then
+// complains about those that nobody asked for or that are there twice; or names are free, and
+// all are gone through.
 class Object {
 public:
     // Complains if the value is there but is no object; then all members are absent.
@@ -75,37 +80,86 @@ public:
     Node get(std::string_view key);
     // A member that must be there.
     Node need(std::string_view key);
-    void done();
+    void done() const;
+
+    // f(name, member) for each, in their order. Complains about the second of a name.
+    template <class F>
+    void each(F f) const {
+        std::unordered_set<std::string_view> names;
+        for (auto at = begin_; at != end_; ++at) {
+            const Node member{at.value(), {&node_.path, at.key()}, node_.errors};
+            if (names.insert(at.key()).second) {
+                f(at.key(), member);
+            } else {
+                member.fail("is there twice");
+            }
+        }
+    }
 
     const Node& node() const { return node_; }
-    bool valid() const { return object_ != nullptr; }
+    bool valid() const { return valid_; }
+    size_t size() const { return size_; }
 
 private:
-    const json_t* find(std::string_view key);
+    using Iterator = simdjson::dom::object::iterator;
+
+    std::optional<Json> find(std::string_view key);
 
     // More than any object of the document has.
     static constexpr size_t kMaxKeys = 24;
 
     Node node_;
-    const json_t* object_ = nullptr;
+    bool valid_ = false;
+    size_t size_ = 0;
+    Iterator begin_;
+    Iterator end_;
+    Iterator next_;  // what is asked for next is likely there
     std::array<std::string_view, kMaxKeys> known_;
     size_t known_count_ = 0;
     size_t found_ = 0;
 };
 
-// The items of an array; none when absent or (a complaint) something else.
+// The items of an array, as nodes; none when absent or (a complaint) something else.
 class Array {
 public:
     explicit Array(const Node& node);
+    // Its items point back to it.
     Array(const Array&) = delete;
     Array& operator=(const Array&) = delete;
 
+    bool valid() const { return valid_; }
     size_t size() const { return size_; }
-    Node at(size_t index) const;
+
+    class Iterator {
+    public:
+        Node operator*() const {
+            return {*at_, {&array_->node_.path, {}, index_}, array_->node_.errors};
+        }
+        Iterator& operator++() {
+            ++at_;
+            index_++;
+            return *this;
+        }
+        bool operator!=(const Iterator& other) const { return at_ != other.at_; }
+
+    private:
+        friend class Array;
+        using At = simdjson::dom::array::iterator;
+        Iterator(const Array& array, At at) : array_(&array), at_(at) {}
+
+        const Array* array_;
+        At at_;
+        size_t index_ = 0;
+    };
+    Iterator begin() const { return {*this, begin_}; }
+    Iterator end() const { return {*this, end_}; }
 
 private:
     Node node_;
+    bool valid_ = false;
     size_t size_ = 0;
+    Iterator::At begin_;
+    Iterator::At end_;
 };
 
 // Scalars: nothing when absent or wrong; wrong ones are complained about.

@@ -1,11 +1,13 @@
-// What the terms of a campaign come to: whether it may run, when, and for how much.
+// What the terms of a campaign come to: whether it may run, when, for how much and how often.
 #pragma once
 
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <vector>
 
 #include "core/catalog/model.hpp"
+#include "core/image.hpp"
 
 namespace ads::catalog {
 
@@ -31,6 +33,41 @@ inline MicroCents unit_price(const Price& price) {
 inline MicroCents ecpm(const Price& price) {
     constexpr MicroCents kMost = std::numeric_limits<MicroCents>::max() / 1000;
     return price.model == PriceModel::flat ? std::min(price.amount, kMost) * 1000 : price.amount;
+}
+
+using Caps = std::vector<CapRecord>;
+
+// Those of one level, each once, as many as there may be.
+inline void add_caps(const std::vector<FrequencyCap>& caps, CapLevel level, Caps& records) {
+    for (const auto& cap : caps) {
+        const CapRecord record{cap.count, cap.seconds, cap.unit, cap.level};
+        if (cap.level == level && records.size() < kMaxCaps &&
+            std::find(records.begin(), records.end(), record) == records.end()) {
+            records.push_back(record);
+        }
+    }
+}
+
+// A cap of the campaign's level holds for all its groups, whichever names
+// it: what one of them serves, the others must know.
+inline Caps campaign_caps(const Campaign& campaign) {
+    Caps records;
+    for (const auto& group : campaign.ad_groups) {
+        add_caps(group.frequency_caps, CapLevel::campaign, records);
+    }
+    return records;
+}
+
+inline Caps group_caps(const AdGroup& group, const Caps& of_campaign) {
+    Caps records;
+    add_caps(group.frequency_caps, CapLevel::ad_group, records);
+    for (const CapRecord& record : of_campaign) {
+        if (records.size() < kMaxCaps) {
+            records.push_back(record);
+        }
+    }
+    add_caps(group.frequency_caps, CapLevel::creative, records);
+    return records;
 }
 
 }  // namespace ads::catalog
