@@ -28,8 +28,8 @@ constexpr Millis kAgain = 200;  // while publication waits for a reader
 
 class CatalogFeed::Work {
 public:
-    Work(const FeedConf& conf, Target target, Who me, uint64_t epoch)
-        : conf_(conf), press_(target, me, epoch), pg_(alarm_) {}
+    Work(const FeedConf& conf, Target target, Who me, uint64_t epoch, std::shared_ptr<Turns> turns)
+        : conf_(conf), press_(target, me, epoch), turns_(std::move(turns)), pg_(alarm_) {}
 
     void run() {
         setpriority(PRIO_PROCESS, 0, 5);  // of this thread
@@ -117,14 +117,16 @@ private:
 
     EditReport press(const std::string& text) {
         EditReport report;
-        const auto work = [&] {
-            report = press_.publish(text, now.load(), stopping_);
+        const auto work = [&](Turns* turns) {
+            SharedCore core(turns, stopping_);
+            report = press_.publish(text, now.load(), core);
+            core.go_alone();
             malloc_trim(0);
         };
         if (text.size() > kLargeDocument) {
-            do_giving_way(work);
+            do_apart([&] { work(turns_.get()); });  // this thread shall not be slow for good
         } else {
-            work();
+            work(nullptr);
         }
         return report;
     }
@@ -172,6 +174,7 @@ private:
 
     const FeedConf conf_;
     Press press_;
+    const std::shared_ptr<Turns> turns_;
     Alarm alarm_;
     Pg pg_;
     std::atomic<bool> stopping_{false};
@@ -185,15 +188,16 @@ private:
     std::deque<EditReport> reports_;
 };
 
-CatalogFeed::CatalogFeed(FeedConf conf, Target target, Who me, uint64_t epoch)
-    : conf_(std::move(conf)), target_(target), me_(me), epoch_(epoch) {}
+CatalogFeed::CatalogFeed(FeedConf conf, Target target, Who me, uint64_t epoch,
+                         std::shared_ptr<Turns> turns)
+    : conf_(std::move(conf)), target_(target), me_(me), epoch_(epoch), turns_(std::move(turns)) {}
 
 EditReport CatalogFeed::poll(Seconds now) {
     if (thread_.running() && work_->finished.load(std::memory_order_acquire)) {
         thread_.end(*work_);  // it rested
     }
     if (!thread_.running()) {
-        work_ = std::make_shared<Work>(conf_, target_, me_, epoch_);
+        work_ = std::make_shared<Work>(conf_, target_, me_, epoch_, turns_);
         work_->now.store(now);
         thread_.start(work_);
     }

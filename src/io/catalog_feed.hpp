@@ -18,7 +18,7 @@ struct FeedConf {
 
 class CatalogFeed : public CatalogSource {
 public:
-    CatalogFeed(FeedConf conf, Target target, Who me, uint64_t epoch);
+    CatalogFeed(FeedConf conf, Target target, Who me, uint64_t epoch, std::shared_ptr<Turns> turns);
     CatalogFeed(const CatalogFeed&) = delete;
     ~CatalogFeed() override { stop(); }
 
@@ -32,6 +32,7 @@ private:
     const Target target_;
     const Who me_;
     const uint64_t epoch_;
+    const std::shared_ptr<Turns> turns_;
     std::shared_ptr<Work> work_;
     Thread thread_;
 };

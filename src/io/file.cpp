@@ -16,7 +16,7 @@ FileMark mark_from(const struct stat& info) noexcept {
 
 }  // namespace
 
-int read_file(const char* path, std::string& text, FileMark* mark) {
+int read_file(const char* path, std::string& text, FileMark* mark, catalog::Pace* pace) {
     const Fd fd(open(path, O_RDONLY | O_CLOEXEC));
     struct stat info;
     if (!fd || fstat(fd.get(), &info) != 0) {
@@ -32,6 +32,9 @@ int read_file(const char* path, std::string& text, FileMark* mark) {
     text.reserve(static_cast<size_t>(info.st_size) + 1);
     char buffer[65536];
     for (;;) {
+        if (pace != nullptr) {
+            pace->go_on();
+        }
         const ssize_t size = read(fd.get(), buffer, sizeof buffer);
         if (size < 0 && errno == EINTR) {
             continue;

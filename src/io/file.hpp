@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "core/catalog/pace.hpp"
+
 namespace ads {
 
 class Fd {
@@ -39,8 +41,10 @@ struct FileMark {
     bool operator==(const FileMark&) const = default;
 };
 
-// The whole file in `text`; 0, or errno. `mark` is of the very file read.
-int read_file(const char* path, std::string& text, FileMark* mark = nullptr);
+// The whole file in `text`; 0, or errno. `mark` is of the very file read. With a pace it takes
+// its time, but always ends.
+int read_file(const char* path, std::string& text, FileMark* mark = nullptr,
+              catalog::Pace* pace = nullptr);
 
 // Writes all of it, or as much as goes; the bytes written.
 size_t write_all(int fd, std::string_view data) noexcept;

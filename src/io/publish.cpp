@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include <cstring>
-#include <optional>
 #include <vector>
 
 #include "io/process.hpp"
@@ -14,10 +13,13 @@
 namespace ads {
 
 Publish publish_image(const Target& target, std::span<const char> image, Who me, Seconds now,
-                      uint32_t& without_counters) noexcept {
+                      uint32_t& without_counters, catalog::Pace* pace) noexcept {
     Zone zone = target.zone;
     State state = target.state;
     const auto fill_slots = [&](char* copy) noexcept {
+        if (pace != nullptr) {
+            pace->go_alone();
+        }
         const Image published(copy);
         const auto& head = published.head();
         const SlotList list(
@@ -40,7 +42,7 @@ Publish publish_image(const Target& target, std::span<const char> image, Who me,
             target.file->unlock();
         }
     };
-    return zone.publish(image, me, now, process_alive, fill_slots);
+    return zone.publish(image, me, now, process_alive, fill_slots, pace);
 }
 
 std::string describe(const catalog::Compiled& compiled) {
@@ -91,23 +93,23 @@ void CatalogFile::stop() noexcept {
 
 void* CatalogFile::run(void* self) {
     auto& file = *static_cast<CatalogFile*>(self);
-    if (mark_of(file.path_.c_str()).size > static_cast<int64_t>(kLargeDocument)) {
-        give_way();
-    }
-    file.work();
-    malloc_trim(0);  // gives way, too: there may be a gigabyte to return
+    const bool large = mark_of(file.path_.c_str()).size > static_cast<int64_t>(kLargeDocument);
+    SharedCore core(large ? file.turns_.get() : nullptr, file.stopping_);
+    file.work(core);
+    core.go_alone();
+    malloc_trim(0);
     file.finished_.store(true, std::memory_order_release);
     return nullptr;
 }
 
-void CatalogFile::work() {
+void CatalogFile::work(catalog::Pace& pace) {
     std::string text;
-    if (const int error = read_file(path_.c_str(), text, &mark_); error != 0) {
+    if (const int error = read_file(path_.c_str(), text, &mark_, &pace); error != 0) {
         mark_ = mark_of(path_.c_str());
         report_ = press_.cannot_read("cannot read \"" + path_ + "\": " + std::strerror(error));
         return;
     }
-    report_ = press_.publish(text, now_, stopping_);
+    report_ = press_.publish(text, now_, pace);
 }
 
 EditReport Press::cannot_read(std::string why) {
@@ -118,26 +120,19 @@ EditReport Press::cannot_read(std::string why) {
     return report;
 }
 
-EditReport Press::publish(const std::string& text, Seconds now, const std::atomic<bool>& stopping) {
+EditReport Press::publish(const std::string& text, Seconds now, catalog::Pace& pace) {
     EditReport report;
-    const auto compiled = [&]() -> std::optional<catalog::Compiled> {
-        Pauses pauses;
-        const uint64_t hash = catalog::document_hash(text, now);
-        if (target_.zone.publishes(hash, target_.state.head().node)) {
-            return std::nullopt;
-        }
-        return catalog::compile(text, now, &stopping);
-    }();
-    if (!compiled) {
+    const uint64_t hash = catalog::document_hash(text, now, &pace);
+    if (target_.zone.publishes(hash, target_.state.head().node)) {
         report.outcome = Edit::unchanged;
         target_.zone.set_error({});
-    } else if (compiled->stopped) {
+    } else if (const auto compiled = catalog::compile(text, now, &pace); compiled.stopped) {
         return report;
-    } else if (compiled->ok()) {
-        report = put(*compiled, now, stopping);
+    } else if (compiled.ok()) {
+        report = put(compiled, now, pace);
     } else {
         report.outcome = Edit::refused;
-        report.text = describe(*compiled);
+        report.text = describe(compiled);
         target_.zone.set_error(report.text);
     }
     if (report.outcome != Edit::waits) {
@@ -146,21 +141,16 @@ EditReport Press::publish(const std::string& text, Seconds now, const std::atomi
     return report;
 }
 
-EditReport Press::put(const catalog::Compiled& compiled, Seconds now,
-                      const std::atomic<bool>& stopping) {
+EditReport Press::put(const catalog::Compiled& compiled, Seconds now, catalog::Pace& pace) {
     EditReport report;
     report.outcome = Edit::waits;
     // Readers follow within a tick or two; if one does not, the caller asks again.
-    for (int tries = 0; tries < 40 && !stopping.load(std::memory_order_relaxed); tries++) {
+    for (int tries = 0; tries < 40 && pace.go_alone(); tries++) {
         if (target_.zone.head().epoch.load(std::memory_order_acquire) != epoch_) {
             report.outcome = Edit::none;  // another configuration has taken over
             return report;
         }
-        const Publish found = [&] {
-            Pauses pauses;
-            return publish_image(target_, compiled.bytes, me_, now, report.without_counters);
-        }();
-        switch (found) {
+        switch (publish_image(target_, compiled.bytes, me_, now, report.without_counters, &pace)) {
             case Publish::done:
                 report.outcome = Edit::published;
                 report.generation = target_.zone.generation();

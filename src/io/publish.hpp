@@ -4,11 +4,13 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <memory>
 #include <string>
 
 #include "core/catalog/compile.hpp"
 #include "io/file.hpp"
 #include "io/state_file.hpp"
+#include "io/turns.hpp"
 #include "shm/zone.hpp"
 
 namespace ads {
@@ -24,7 +26,7 @@ struct Target {
 // Publishes the image. `without_counters` is the number of groups for which
 // no slot was left: they are served, but not counted.
 Publish publish_image(const Target& target, std::span<const char> image, Who me, Seconds now,
-                      uint32_t& without_counters) noexcept;
+                      uint32_t& without_counters, catalog::Pace* pace = nullptr) noexcept;
 
 // All errors as text, a line each: `PATH: MESSAGE`.
 std::string describe(const catalog::Compiled& compiled);
@@ -45,7 +47,7 @@ struct EditReport {
     uint32_t without_counters = 0;
 };
 
-// Bytes. Who compiles a larger document gives way: serving goes first.
+// Bytes. Who compiles a larger document shares the core with the event loop: serving goes first.
 constexpr size_t kLargeDocument = 1 << 20;
 
 // Compiles documents and publishes them, for one thread at a time.
@@ -54,15 +56,14 @@ public:
     Press(Target target, Who me, uint64_t epoch) noexcept
         : target_(target), me_(me), epoch_(epoch) {}
 
-    // A document, as of `now`. Gives up early once `stopping`.
-    EditReport publish(const std::string& text, Seconds now, const std::atomic<bool>& stopping);
+    // A document, as of `now`. Gives up early if it shall not go on.
+    EditReport publish(const std::string& text, Seconds now, catalog::Pace& pace);
 
     // The source cannot be read: what is served stays, the status tells why.
     EditReport cannot_read(std::string why);
 
 private:
-    EditReport put(const catalog::Compiled& compiled, Seconds now,
-                   const std::atomic<bool>& stopping);
+    EditReport put(const catalog::Compiled& compiled, Seconds now, catalog::Pace& pace);
 
     Target target_;
     Who me_;
@@ -89,8 +90,9 @@ public:
 // its own.
 class CatalogFile : public CatalogSource {
 public:
-    CatalogFile(std::string path, Target target, Who me, uint64_t epoch)
-        : path_(std::move(path)), press_(target, me, epoch) {}
+    CatalogFile(std::string path, Target target, Who me, uint64_t epoch,
+                std::shared_ptr<Turns> turns)
+        : path_(std::move(path)), press_(target, me, epoch), turns_(std::move(turns)) {}
     CatalogFile(const CatalogFile&) = delete;
     ~CatalogFile() override { stop(); }
 
@@ -99,10 +101,11 @@ public:
 
 private:
     static void* run(void* self);
-    void work();
+    void work(catalog::Pace& pace);
 
     const std::string path_;
     Press press_;
+    const std::shared_ptr<Turns> turns_;  // with the event loop
 
     FileMark seen_;       // of the file last read
     Seconds day_ = 0;     // for which it was compiled

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <pthread.h>
-#include <signal.h>
-#include <time.h>
 
 #include <atomic>
 #include <memory>
@@ -37,67 +35,28 @@ Millis monotonic() noexcept;
 
 // Lets threads of this process and of its children, which may have no privileges, leave the
 // class of idle threads again (see give_way). For who may, before they are started.
-void allow_to_hurry() noexcept;
+void allow_to_return() noexcept;
 
-// Makes this thread give way, for good: it runs only while nobody else wants the core. Where a
-// thread could not leave that class again, and might never come to an end, it is nice 19 instead.
-void give_way() noexcept;
+// Whether a thread that gives way could come back: another one tries.
+bool may_return() noexcept;
 
-// While it lives, this thread pauses again and again in the middle of its work. Also a thread that
-// gives way has a share of a busy core, which the kernel hands out in lumps of a tick, 4 ms:
-// enough to be the slowest hundredth of all answers. A pause ends a lump. And each turn leaves cold
-// caches to who comes next: while the rest of this process is busy there is one turn in ten.
-// Turns are short while others want the core, longer while nobody does.
-//
-// All of that for 20 s, or until it gets next to nothing on a core that is never idle. Then the
-// work wants to come to an end: turns are twice as long as pauses, and a thread that gives way gets
-// a third of the weight of others.
-//
-// It is a signal that makes the thread pause: what must not be interrupted blocks signals,
-// or has no pauses.
-class Pauses {
-public:
-    Pauses() noexcept;
-    Pauses(const Pauses&) = delete;
-    ~Pauses();
+// Makes this thread give way: it runs only while nobody else wants the core. One that cannot leave
+// that class again, and might never come to an end there, is nice 19 instead.
+void give_way(bool returns) noexcept;
 
-    void pause() noexcept;
-
-private:
-    // Nanoseconds of the clock, of this process and of this thread on a CPU.
-    struct Times {
-        long clock;
-        long process;
-        long thread;
-    };
-    static Times times() noexcept;
-
-    void begin_turn() noexcept;
-    bool others_are_busy() noexcept;
-    bool patient() noexcept;
-
-    timer_t timer_{};
-    sigset_t before_{};
-    bool on_ = false;
-    long turn_;  // nanoseconds
-    long interrupted_ = 0;
-    Times looked_;   // when others were last looked at
-    Times checked_;  // and its own progress
-    const long began_;
-    bool busy_ = true;
-    bool patient_ = true;
-};
+// Makes this thread wait its turn like others, with less weight, and have it to itself then.
+// For one that gave way and may return.
+bool stand_in_line() noexcept;
 
 // A thread that gets no signals.
 bool start_thread(pthread_t& thread, void* (*entry)(void*), void* data) noexcept;
 
-// Does the work in a thread that gives way, and waits for it; in this one if there
+// Does the work in a thread of its own, and waits for it; in this one if there
 // can be no other.
 template <class Work>
-void do_giving_way(Work work) {
+void do_apart(Work work) {
     pthread_t thread;
     const auto run = [](void* data) -> void* {
-        give_way();
         (*static_cast<Work*>(data))();
         return nullptr;
     };

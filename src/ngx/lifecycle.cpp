@@ -216,7 +216,7 @@ ngx_int_t init_module(ngx_cycle_t* cycle) {
     if (conf == nullptr) {
         return NGX_OK;
     }
-    allow_to_hurry();  // workers have no privileges
+    allow_to_return();  // workers have no privileges
     auto& setup = *conf->setup;
     setup.target.zone = Zone::attach(static_cast<std::byte*>(conf->zone->data));
     setup.target.file = setup.has_file ? &setup.file : nullptr;

@@ -19,6 +19,7 @@ constexpr ngx_msec_t kTick = 200;
 constexpr Millis kEditCheck = 400;
 constexpr Millis kAdoptCheck = 1000;
 constexpr uint32_t kLeaseSeconds = 3;
+constexpr size_t kBehind = 1;                   // requests of one turn
 constexpr uint32_t kFlushAt = kMaxPending - 2;  // claims of one turn
 
 std::array<uint64_t, 4> seed() noexcept {
@@ -88,15 +89,16 @@ bool Worker::start(ngx_log_t* log) {
 
 void Worker::start_source() {
     if (!conf_.from_postgres) {
-        source_ =
-            std::make_unique<CatalogFile>(setup_.catalog_path, setup_.target, me_, setup_.epoch);
+        source_ = std::make_unique<CatalogFile>(setup_.catalog_path, setup_.target, me_,
+                                                setup_.epoch, turns_);
         return;
     }
     FeedConf feed;
     feed.conninfo.assign(ngx::view(conf_.listen.len > 0 ? conf_.listen : conf_.postgres));
     feed.poll = static_cast<Millis>(conf_.poll);
     feed.saved = setup_.catalog_path;
-    source_ = std::make_unique<CatalogFeed>(std::move(feed), setup_.target, me_, setup_.epoch);
+    source_ =
+        std::make_unique<CatalogFeed>(std::move(feed), setup_.target, me_, setup_.epoch, turns_);
 }
 
 void Worker::start_shipper() {
@@ -278,7 +280,7 @@ void Worker::on_flush(ngx_event_t*) {
     if (worker != nullptr) {
         worker->work();
         worker->flush();
-        worker->answer_held();
+        worker->turns_->offer(worker->answer_held() > kBehind);
     }
 }
 
@@ -371,7 +373,8 @@ void Worker::flush() noexcept {
 
 // Answering may destroy other held requests (streams of one connection): each
 // leaves the queue by its pool's cleanup, so only the head is ever looked at.
-void Worker::answer_held() noexcept {
+size_t Worker::answer_held() noexcept {
+    size_t answered = 0;
     if (!ngx_queue_empty(&held_)) {
         ngx_queue_add(&ready_, &held_);
         ngx_queue_init(&held_);
@@ -386,7 +389,9 @@ void Worker::answer_held() noexcept {
         ngx_connection_t* c = r->connection;
         ngx_http_finalize_request(r, send(r, ctx->answer));
         ngx_http_run_posted_requests(c);
+        answered++;
     }
+    return answered;
 }
 
 void Worker::log_drops(const Flushed& flushed) noexcept {

@@ -117,7 +117,7 @@ private:
     void complete(const Completion& completion, bool written) noexcept;
     void count_written(std::span<const Completion> written) noexcept;
     void work() noexcept;
-    void answer_held() noexcept;
+    size_t answer_held() noexcept;  // how many there were
     void tick() noexcept;
     void edit_catalog() noexcept;
     void adopt_dead() noexcept;
@@ -166,7 +166,8 @@ private:
     ngx_event_t flush_event_{};
     ngx_event_t tick_event_{};
     ngx_event_t pace_event_{};
-    ngx_connection_t dummy_{};               // nginx wants events to have one, for its log
+    ngx_connection_t dummy_{};  // nginx wants events to have one, for its log
+    const std::shared_ptr<Turns> turns_ = std::make_shared<Turns>();
     std::unique_ptr<CatalogSource> source_;  // of live edits
     std::unique_ptr<Shipper> shipper_;       // nullptr: events stay in the spool
     Millis last_edit_check_ = 0;

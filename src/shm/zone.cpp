@@ -135,10 +135,16 @@ bool Zone::all_current(Alive alive) noexcept {
     return true;
 }
 
-char* Zone::fill(std::span<const char> image) noexcept {
+char* Zone::fill(std::span<const char> image, catalog::Pace* pace) noexcept {
     const uint64_t next = generation() + 1;
     char* half = reinterpret_cast<char*>(base_) + head_->half_offset[next & 1];
-    std::memcpy(half, image.data(), image.size());
+    constexpr size_t kPart = 16384;
+    for (size_t at = 0; at < image.size(); at += kPart) {
+        std::memcpy(half + at, image.data() + at, std::min(kPart, image.size() - at));
+        if (pace != nullptr) {
+            pace->go_on();  // who would rather stop has little left to do
+        }
+    }
     return half;
 }
 

@@ -11,6 +11,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/catalog/pace.hpp"
 #include "core/image.hpp"
 #include "shm/lease.hpp"
 #include "shm/who.hpp"
@@ -118,12 +119,12 @@ public:
     // publication). What an earlier call returned is no longer safe to read.
     Image pin(uint32_t pin, uint64_t& generation) noexcept;
 
-    // Copies the image into the idle half, lets `finish` complete the copy,
+    // Copies the image into the idle half, at that pace, lets `finish` complete the copy,
     // and flips. Never waits: Publish::waits says that a reader is behind,
     // Publish::busy that another process is publishing.
     template <class Finish>
-    Publish publish(std::span<const char> image, Who me, int64_t now, Alive alive,
-                    Finish finish) noexcept {
+    Publish publish(std::span<const char> image, Who me, int64_t now, Alive alive, Finish finish,
+                    catalog::Pace* pace = nullptr) noexcept {
         if (image.size() > head_->half_size) {
             return Publish::too_large;
         }
@@ -133,7 +134,7 @@ public:
         }
         Publish result = Publish::waits;
         if (all_current(alive)) {
-            char* half = fill(image);
+            char* half = fill(image, pace);
             finish(half);
             flip(now);
             result = Publish::done;
@@ -158,7 +159,7 @@ public:
 private:
     bool lock(Who me, Alive alive) noexcept;
     bool all_current(Alive alive) noexcept;
-    char* fill(std::span<const char> image) noexcept;
+    char* fill(std::span<const char> image, catalog::Pace* pace) noexcept;
     void flip(int64_t now) noexcept;
 
     ZoneHead* head_ = nullptr;

@@ -1,7 +1,6 @@
 // A document is read campaign by campaign: how its text is cut apart.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <string>
 #include <vector>
 
@@ -13,12 +12,11 @@ namespace {
 using namespace ads;
 using namespace ads::catalog;
 
-std::vector<std::string> items_of(std::string_view text) {
-    std::vector<std::string> items;
-    for (Items list(text); list.more();) {
-        items.emplace_back(list.next());
-    }
-    return items;
+std::vector<std::string> items_of(const std::string& list) {
+    const std::string text = "{\"list\": [" + list + "]}";
+    const auto cut = cut_list(text, "list");
+    return cut ? std::vector<std::string>(cut->items.begin(), cut->items.end())
+               : std::vector<std::string>{"not cut"};
 }
 
 using Texts = std::vector<std::string>;
@@ -49,12 +47,12 @@ TEST(CatalogParts, AListIsCutOutOfItsDocument) {
     const auto cut = cut_list(text, "list");
     ASSERT_TRUE(cut);
     EXPECT_EQ(cut->rest, R"({"a": {"list": [0]}, "b\"": "list", "list" : [], "c": 3})");
-    EXPECT_EQ(cut->items, "1, [2]");
+    EXPECT_EQ(cut->items, (std::vector<std::string_view>{"1", " [2]"}));
     for (const char* none : {"", "[]", "{}", R"({"list": 1})", R"({"list": {"a": []}})",
                              R"({"a": [1]})", "{\"list", "{\"list\"", "{\"list\":", "{list: []}"}) {
         EXPECT_FALSE(cut_list(none, "list")) << none;
     }
-    EXPECT_EQ(cut_list("{\"list\": [1", "list")->items, "1");
+    EXPECT_EQ(cut_list("{\"list\": [1", "list")->items, std::vector<std::string_view>{"1"});
 }
 
 // Faults say where they are, wherever the list stands and however it is written.
@@ -102,15 +100,33 @@ TEST(CatalogParts, ListsWithRepeatsKeepTheFirst) {
     }
 }
 
+// Says no from a certain question on.
+struct Patience final : Pace {
+    explicit Patience(int questions) : left(questions) {}
+    bool go_on() noexcept override { return left-- > 0; }
+    bool go_alone() noexcept override { return go_on(); }
+    int left;
+};
+
+// It is asked for each group, so that it can be interrupted anywhere; then there is neither
+// an image nor a fault.
 TEST(CatalogParts, WhoStopsGetsNothing) {
-    const std::string text = R"({"placements": [{"id": "a"}], "campaigns": [{"id": 1}]})";
-    std::atomic<bool> stopping{true};
-    const Compiled stopped = compile(text, 1'794'787'200, &stopping);
-    EXPECT_TRUE(stopped.stopped);
-    EXPECT_FALSE(stopped.ok());
-    EXPECT_TRUE(stopped.errors.empty());
-    stopping = false;
-    EXPECT_TRUE(compile(text, 1'794'787'200, &stopping).ok());
+    const std::string text = R"({"placements": [{"id": "a"}], "campaigns": [
+        {"id": 1, "ad_groups": [{"id": 1}, {"id": 2}]}, {"id": 2, "ad_groups": [{"id": 3}]}]})";
+    constexpr Seconds kNow = 1'794'787'200;
+    Patience most(1000);
+    const Compiled whole = compile(text, kNow, &most);
+    ASSERT_TRUE(whole.ok());
+    EXPECT_EQ(whole.bytes, compile(text, kNow).bytes);
+    const int asked = 1000 - most.left;
+    EXPECT_GE(asked, 2 * 3);
+    for (int questions = 0; questions < asked; questions++) {
+        Patience patience(questions);
+        const Compiled stopped = compile(text, kNow, &patience);
+        EXPECT_TRUE(stopped.stopped) << questions;
+        EXPECT_FALSE(stopped.ok()) << questions;
+        EXPECT_TRUE(stopped.errors.empty()) << questions;
+    }
 }
 
 }  // namespace

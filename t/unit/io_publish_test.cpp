@@ -58,7 +58,8 @@ protected:
 
     CatalogFile& editor() {
         if (editor_ == nullptr) {
-            editor_ = std::make_unique<CatalogFile>(path_, target_, this_process(), kEpoch);
+            editor_ = std::make_unique<CatalogFile>(path_, target_, this_process(), kEpoch,
+                                                    std::make_shared<Turns>());
         }
         return *editor_;
     }

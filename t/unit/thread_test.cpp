@@ -1,57 +1,19 @@
-// Threads beside the event loop: that they give way, and pause.
+// Threads beside the event loop: that they give way, and take turns.
 #include <gtest/gtest.h>
 #include <sched.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
 #include "io/thread.hpp"
+#include "io/turns.hpp"
 
 namespace {
 
 using namespace ads;
-
-// Works for so many milliseconds of the CPU; how often it paused of itself meanwhile.
-long pauses_in(long milliseconds) {
-    rusage before{};
-    rusage after{};
-    getrusage(RUSAGE_THREAD, &before);
-    const auto worked = [] {
-        timespec time{};
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-        return time.tv_sec * 1'000 + time.tv_nsec / 1'000'000;
-    };
-    const long end = worked() + milliseconds;
-    while (worked() < end) {
-    }
-    getrusage(RUSAGE_THREAD, &after);
-    return after.ru_nvcsw - before.ru_nvcsw;
-}
-
-// The kernel's tick, which ends a turn otherwise, is some milliseconds long.
-TEST(Thread, PausesInTheMiddleOfWork) {
-    {
-        Pauses pauses;
-        EXPECT_GE(pauses_in(50), 49);
-    }
-    EXPECT_LE(pauses_in(50), 5);
-}
-
-TEST(Thread, PausesLeaveTheThreadAsItWas) {
-    do_giving_way([] {  // in a thread that gets no signals
-        const int slack = prctl(PR_GET_TIMERSLACK);
-        { Pauses pauses; }
-        sigset_t blocked;
-        pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
-        for (int signal = SIGRTMIN; signal <= SIGRTMAX; signal++) {
-            EXPECT_EQ(sigismember(&blocked, signal), 1) << signal;
-        }
-        EXPECT_EQ(prctl(PR_GET_TIMERSLACK), slack);
-    });
-}
 
 // What a thread that gives way is, for one who may and for one who may not come back.
 struct Manners {
@@ -61,7 +23,8 @@ struct Manners {
 
 Manners manners_of_giving_way() {
     Manners found;
-    do_giving_way([&] {
+    do_apart([&] {
+        give_way(may_return());
         found.policy = sched_getscheduler(0);
         found.nice = getpriority(PRIO_PROCESS, static_cast<id_t>(gettid()));
     });
@@ -97,17 +60,102 @@ TEST(Thread, WhoCannotComeBackIsOnlyNice) {
     EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-TEST(Thread, PausesIgnoreSignalsOfOthers) {
-    Pauses pauses;
-    int sent = 0;
-    for (int signal = SIGRTMIN; signal <= SIGRTMAX; signal++) {
-        struct sigaction action {};
-        ASSERT_EQ(sigaction(signal, nullptr, &action), 0);
-        if (action.sa_handler != SIG_DFL) {
-            sent += raise(signal) == 0 ? 1 : 0;
+// Beside an event loop that takes one turn after the other, until it ends.
+class Loop {
+public:
+    Loop(Turns& turns, bool behind)
+        : thread_([this, &turns, behind] {
+              while (!ended_.load()) {
+                  turns.offer(behind);
+                  sched_yield();
+              }
+          }) {}
+    ~Loop() { end(); }
+    void end() {
+        ended_.store(true);
+        if (thread_.joinable()) {
+            thread_.join();
         }
     }
-    EXPECT_EQ(sent, 1);
+
+private:
+    std::atomic<bool> ended_{false};
+    std::thread thread_;
+};
+
+// How often this thread has waited for something.
+long waits() {
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+}
+
+// Also one that is always behind.
+TEST(Turns, BesideABusyLoopTheThreadWaitsForEachTurn) {
+    for (const bool behind : {false, true}) {
+        Turns turns;
+        Loop loop(turns, behind);
+        do_apart([&] {
+            const std::atomic<bool> stopping{false};
+            SharedCore core(&turns, stopping);
+            const long before = waits();
+            while (waits() < before + 100) {  // ends only if it waits, and is given turns
+                ASSERT_TRUE(core.go_on());
+            }
+        });
+    }
+}
+
+// It does not wait for a turn that nobody will offer.
+TEST(Turns, WithoutALoopItGoesOn) {
+    Turns turns;
+    std::atomic<bool> stopping{false};
+    do_apart([&] {
+        SharedCore core(&turns, stopping);
+        {
+            Loop loop(turns, false);
+            const long before = waits();
+            while (waits() < before + 10) {
+                ASSERT_TRUE(core.go_on());
+            }
+        }
+        // Wherever the loop has left it.
+        for (int i = 0; i < 1'000'000; i++) {
+            ASSERT_TRUE(core.go_on());
+        }
+        stopping.store(true);
+        EXPECT_FALSE(core.go_on());
+        EXPECT_FALSE(core.go_alone());
+    });
+}
+
+TEST(Turns, InItsTurnItStandsInLineAndAloneItGivesWay) {
+    Turns turns;
+    Loop loop(turns, false);
+    do_apart([&] {
+        if (!may_return()) {
+            GTEST_SKIP() << "threads may not leave the class of idle ones here";
+        }
+        const std::atomic<bool> stopping{false};
+        SharedCore core(&turns, stopping);
+        EXPECT_EQ(sched_getscheduler(0), SCHED_IDLE);
+        while (sched_getscheduler(0) == SCHED_IDLE) {  // until it has seen that the loop is busy
+            ASSERT_TRUE(core.go_on());
+        }
+        ASSERT_TRUE(core.go_alone());
+        EXPECT_EQ(sched_getscheduler(0), SCHED_IDLE);
+    });
+}
+
+TEST(Turns, WithoutTurnsTheThreadIsLeftAsItWas) {
+    do_apart([] {
+        const std::atomic<bool> stopping{false};
+        SharedCore core(nullptr, stopping);
+        EXPECT_TRUE(core.go_on());
+        EXPECT_TRUE(core.go_alone());
+        EXPECT_EQ(sched_getscheduler(0), SCHED_OTHER);
+        EXPECT_LT(getpriority(PRIO_PROCESS, static_cast<id_t>(gettid())), 19);
+    });
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ struct Aim {
 
 class Aims {
 public:
+    void reserve(size_t numbers) { numbers_.reserve(numbers); }
     Aim add(const Targeting& targeting, const Names& placements);
 
     std::span<const uint32_t> list(Aim::List list) const {

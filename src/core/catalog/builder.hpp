@@ -10,16 +10,20 @@
 #include <utility>
 #include <vector>
 
+#include "core/catalog/pace.hpp"
+#include "core/catalog/zero_table.hpp"
 #include "core/image.hpp"
 
 namespace ads::catalog {
 
 // Open addressing: places hold indexes from 1, 0 is a free one.
 template <class Hash>
-std::vector<uint32_t> hash_table(size_t count, Hash hash_of) {
+std::vector<uint32_t> hash_table(size_t count, Hash hash_of, Pace* pace) {
     const size_t size = std::bit_ceil(std::max<size_t>(2, count * 2));
     std::vector<uint32_t> table(size);
+    Steps steps(pace);
     for (uint32_t i = 0; i < count; i++) {
+        steps.next();
         size_t at = hash_of(i) & (size - 1);
         while (table[at] != 0) {
             at = (at + 1) & (size - 1);
@@ -33,7 +37,9 @@ std::vector<uint32_t> hash_table(size_t count, Hash hash_of) {
 class Builder {
 public:
     // About so many bytes: memory that is not needed is never touched.
-    explicit Builder(size_t expected) { bytes_.reserve(sizeof(ImageHead) + expected); }
+    Builder(size_t expected, Pace* pace) : pace_(pace), table_(expected / 64) {
+        bytes_.reserve(sizeof(ImageHead) + expected);
+    }
 
     template <class T>
     Slice<T> add(const std::vector<T>& items) {
@@ -96,9 +102,9 @@ private:
     }
 
     void grow() {
-        const std::vector<Known> before =
-            std::exchange(table_, std::vector<Known>(2 * table_.size()));
-        for (const Known& known : before) {
+        const auto before = std::exchange(table_, ZeroTable<Known>(2 * table_.size()));
+        for (size_t i = 0; i < before.size(); i++) {
+            const Known& known = before[i];
             if (known.text.size == 0) {
                 continue;
             }
@@ -118,12 +124,19 @@ private:
     }
 
     void append(const void* data, size_t size) {
+        constexpr size_t kPart = 16384;
         const auto* from = static_cast<const char*>(data);
+        for (; size > kPart; from += kPart, size -= kPart) {
+            bytes_.insert(bytes_.end(), from, from + kPart);
+            go_on(pace_);
+        }
         bytes_.insert(bytes_.end(), from, from + size);
     }
 
+    Pace* const pace_;
+
     std::vector<char> bytes_ = std::vector<char>(sizeof(ImageHead));
-    std::vector<Known> table_ = std::vector<Known>(1024);
+    ZeroTable<Known> table_;
     size_t known_ = 0;
 };
 

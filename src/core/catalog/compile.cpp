@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
 #include <new>
 #include <numeric>
@@ -21,14 +22,15 @@ namespace ads::catalog {
 
 namespace {
 
-// The worker that compiles is about to exit.
-struct Stopped {};
-
 class Compiler final : public Taker {
 public:
     // `expected` is about what the image will have.
-    Compiler(Seconds now, size_t expected, const std::atomic<bool>* stopping)
-        : now_(now), stopping_(stopping), build_(expected) {}
+    Compiler(Seconds now, size_t expected, Pace* pace)
+        : now_(now), pace_(pace), steps_(pace), build_(expected, pace) {
+        // Room that is not needed is never touched, and what grows would be copied in one go.
+        creatives_.reserve(expected / 128);
+        aims_.reserve(expected / 16);
+    }
 
     void take_placements(std::vector<Placement>&& placements) override {
         for (const auto& placement : placements) {
@@ -36,10 +38,7 @@ public:
         }
     }
 
-    void take_campaign(Campaign&& campaign) override {
-        go_on();
-        lay_campaign(campaign);
-    }
+    void take_campaign(Campaign&& campaign) override { lay_campaign(campaign); }
 
     void take_experiments(std::vector<Experiment>&& experiments) override {
         order_groups();
@@ -53,7 +52,9 @@ public:
         lay_index();
         lay_openings();
         lay_budgets();
-        return lay_head(hash);
+        std::vector<char> image = lay_head(hash);
+        go_alone(pace_);  // and forget all the rest
+        return image;
     }
 
 private:
@@ -66,12 +67,6 @@ private:
         bool can_run = false;    // by status
         bool in_flight = false;  // at some moment within the horizon
     };
-
-    void go_on() const {
-        if (stopping_ != nullptr && stopping_->load(std::memory_order_relaxed)) {
-            throw Stopped();
-        }
-    }
 
     void lay_placement(const Placement& p) {
         PlacementRecord record;
@@ -139,6 +134,7 @@ private:
         campaigns_.push_back(record);
         const Caps caps = campaign_caps(c);
         for (const auto& group : c.ad_groups) {
+            go_on(pace_);
             lay_group(c, group, index, zone, caps);
         }
     }
@@ -225,10 +221,10 @@ private:
     // Groups of one tier stand together, so that their positions in each
     // placement do.
     void order_groups() {
-        std::vector<Draft> ordered;
-        ordered.reserve(drafts_.size());
+        std::deque<Draft> ordered;
         for (size_t tier = 0; tier < kTiers; tier++) {
             for (Draft& draft : drafts_) {
+                steps_.next();
                 if (static_cast<size_t>(draft.record.priority) == tier) {
                     ordered.push_back(std::move(draft));
                 }
@@ -236,6 +232,7 @@ private:
         }
         drafts_ = std::move(ordered);
         for (uint32_t i = 0; i < drafts_.size(); i++) {
+            steps_.next();
             const auto& r = drafts_[i].record;
             for (uint32_t c = 0; c < r.creatives; c++) {
                 creatives_[r.first_creative + c].group = i;
@@ -251,9 +248,11 @@ private:
         std::unordered_map<Id, uint32_t> creative_of;
         std::unordered_map<Id, uint32_t> group_of;
         for (uint32_t i = 0; i < creatives_.size(); i++) {
+            steps_.next();
             creative_of.emplace(creatives_[i].id, i);
         }
         for (uint32_t i = 0; i < drafts_.size(); i++) {
+            steps_.next();
             group_of.emplace(drafts_[i].record.id, i);
         }
         for (const auto& e : experiments) {
@@ -278,6 +277,7 @@ private:
     void lay_together() {
         std::map<std::string_view, std::vector<uint32_t>> sets;
         for (uint32_t i = 0; i < drafts_.size(); i++) {
+            steps_.next();
             if (drafts_[i].together != kNone && drafts_[i].can_run) {
                 sets[sets_.text(drafts_[i].together)].push_back(i);
             }
@@ -347,6 +347,7 @@ private:
         chairs_.resize(placements_.size());
         absent_.resize(placements_.size());
         for (uint32_t g = 0; g < drafts_.size(); g++) {
+            steps_.next();
             std::vector<Seat> seats;
             auto& draft = drafts_[g];
             each_placement(draft, [&](uint32_t p) { seat(g, p, seats); });
@@ -357,17 +358,18 @@ private:
     void lay_index() {
         std::vector<bool> needs_keys(drafts_.size());
         for (uint32_t p = 0; p < placements_.size(); p++) {
-            go_on();
             const auto& chairs = chairs_[p];
             std::vector<const Aim*> seats;
             for (const uint32_t group : chairs) {
+                steps_.next();
                 seats.push_back(&drafts_[group].aim);
             }
-            IndexBuilder index(build_, aims_, seats);
+            IndexBuilder index(build_, aims_, seats, pace_);
             index.fill(placements_[p]);
             std::vector<uint64_t> checked((chairs.size() + 63) / 64);
             bool any = false;
             for (uint32_t i = 0; i < chairs.size(); i++) {
+                steps_.next();
                 const bool rare = !index.has_rows(*seats[i]);
                 needs_keys[chairs[i]] = needs_keys[chairs[i]] || rare;
                 if (rare || seats[i]->patterns) {
@@ -381,6 +383,7 @@ private:
             placements_[p].absent = build_.add(absent_[p]);
         }
         for (uint32_t g = 0; g < drafts_.size(); g++) {
+            steps_.next();
             if (needs_keys[g]) {
                 drafts_[g].record.rare_keys = lay_keys(drafts_[g].aim);
             }
@@ -415,6 +418,7 @@ private:
             std::vector<uint32_t> weights(chairs.size());
             std::vector<uint64_t> open((chairs.size() + 63) / 64);
             for (size_t i = 0; i < chairs.size(); i++) {
+                steps_.next();
                 weights[i] = drafts_[chairs[i]].record.weight;
                 if (open_now(drafts_[chairs[i]])) {
                     open[i / 64] |= uint64_t{1} << (i % 64);
@@ -428,6 +432,7 @@ private:
             max_words_ = std::max(max_words_, static_cast<uint32_t>(open.size()));
         }
         for (uint32_t g = 0; g < drafts_.size(); g++) {
+            steps_.next();
             for (const auto& [open, close] : drafts_[g].open) {
                 if (open > now_) {
                     boundaries_.push_back({open, g, 1});
@@ -439,7 +444,10 @@ private:
             drafts_[g].record.open = lay_intervals(drafts_[g].open);
         }
         std::stable_sort(boundaries_.begin(), boundaries_.end(),
-                         [](const Boundary& a, const Boundary& b) { return a.at < b.at; });
+                         [this](const Boundary& a, const Boundary& b) {
+                             steps_.next();
+                             return a.at < b.at;
+                         });
     }
 
     Slice<Interval> lay_intervals(const Intervals& intervals) {
@@ -459,6 +467,7 @@ private:
         };
         std::vector<Sum> sums(campaigns_.size());
         for (const auto& draft : drafts_) {
+            steps_.next();
             auto& campaign = campaigns_[draft.record.campaign];
             if (!campaign.has_budget) {
                 continue;
@@ -487,6 +496,7 @@ private:
         std::vector<GroupRecord> groups;
         groups.reserve(drafts_.size());
         for (const auto& draft : drafts_) {
+            steps_.next();
             groups.push_back(draft.record);
         }
         ImageHead head;
@@ -505,23 +515,26 @@ private:
         head.campaign_slots = build_.add(std::vector<CampaignSlots>(campaigns_.size()));
         std::vector<uint32_t> by_id(groups.size());
         std::iota(by_id.begin(), by_id.end(), 0);
-        std::sort(by_id.begin(), by_id.end(),
-                  [&](uint32_t a, uint32_t b) { return groups[a].id < groups[b].id; });
+        std::sort(by_id.begin(), by_id.end(), [&](uint32_t a, uint32_t b) {
+            steps_.next();
+            return groups[a].id < groups[b].id;
+        });
         head.by_id = build_.add(by_id);
         head.patterns = build_.add(patterns_);
         head.experiments = build_.add(experiments_);
         head.together = build_.add(together_);
-        head.placement_table = build_.add(
-            hash_table(placements_.size(), [&](uint32_t i) { return placements_[i].hash; }));
-        head.group_table = build_.add(
-            hash_table(groups.size(), [&](uint32_t i) { return Image::spread(groups[i].id); }));
+        head.placement_table = build_.add(hash_table(
+            placements_.size(), [&](uint32_t i) { return placements_[i].hash; }, pace_));
+        head.group_table = build_.add(hash_table(
+            groups.size(), [&](uint32_t i) { return Image::spread(groups[i].id); }, pace_));
         head.creative_table = build_.add(hash_table(
-            creatives_.size(), [&](uint32_t i) { return Image::spread(creatives_[i].id); }));
+            creatives_.size(), [&](uint32_t i) { return Image::spread(creatives_[i].id); }, pace_));
         return build_.finish(head);
     }
 
     const Seconds now_;
-    const std::atomic<bool>* const stopping_;
+    Pace* const pace_;
+    Steps steps_;
     Builder build_;
     Aims aims_;
     Names slugs_;  // of placements
@@ -532,7 +545,7 @@ private:
     std::vector<CampaignRecord> campaigns_;
     std::vector<CreativeRecord> creatives_;
     std::vector<PlacementRecord> placements_;
-    std::vector<Draft> drafts_;
+    std::deque<Draft> drafts_;
     std::vector<std::vector<uint32_t>> chairs_;  // placement → groups by position
     std::vector<std::vector<Absent>> absent_;
     std::vector<Boundary> boundaries_;
@@ -549,10 +562,6 @@ private:
 
 }  // namespace
 
-uint64_t document_hash(std::string_view json, Seconds now) noexcept {
-    return mix13(text_hash(json) + static_cast<uint64_t>(now / 86'400));
-}
-
 std::vector<char> lay_out(Document document, uint64_t hash, Seconds now) {
     Compiler compiler(now, 0, nullptr);
     compiler.take_placements(std::move(document.placements));
@@ -563,13 +572,14 @@ std::vector<char> lay_out(Document document, uint64_t hash, Seconds now) {
     return compiler.finish(hash);
 }
 
-Compiled compile(std::string_view json, Seconds now, const std::atomic<bool>* stopping) noexcept {
+Compiled compile(std::string_view json, Seconds now, Pace* pace) noexcept {
     Compiled result;
     try {
-        Compiler compiler(now, 2 * json.size(), stopping);
-        Faults faults = read_document(json, compiler);
+        Compiler compiler(now, 2 * json.size(), pace);
+        const uint64_t hash = document_hash(json, now, pace);
+        Faults faults = read_document(json, compiler, kMaxErrors, pace);
         if (faults.errors.empty()) {
-            result.bytes = compiler.finish(document_hash(json, now));
+            result.bytes = compiler.finish(hash);
         }
         result.errors = std::move(faults.errors);
         result.more_errors = faults.more_errors;

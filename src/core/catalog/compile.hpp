@@ -2,7 +2,6 @@
 // entry to the compiler: nothing is thrown past it.
 #pragma once
 
-#include <atomic>
 #include <string_view>
 #include <vector>
 
@@ -25,11 +24,9 @@ struct Compiled {
 };
 
 // What an image's hash is made of: equal means there is nothing to publish.
-uint64_t document_hash(std::string_view json, Seconds now) noexcept;
+uint64_t document_hash(std::string_view json, Seconds now, Pace* pace = nullptr) noexcept;
 
-// Gives up soon after `stopping` was set.
-Compiled compile(std::string_view json, Seconds now,
-                 const std::atomic<bool>* stopping = nullptr) noexcept;
+Compiled compile(std::string_view json, Seconds now, Pace* pace = nullptr) noexcept;
 
 // The same from a parsed document without errors. May throw.
 std::vector<char> lay_out(Document document, uint64_t hash, Seconds now);

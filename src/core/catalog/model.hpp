@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/catalog/pace.hpp"
 #include "core/types.hpp"
 
 namespace ads::catalog {
@@ -170,14 +171,16 @@ protected:
 };
 
 // Parses and checks a whole document. Every fault is reported, up to `max_errors`.
-// Throws only std::bad_alloc, and what the taker throws.
-Faults read_document(std::string_view json, Taker& taker, size_t max_errors = 100);
+// Throws only std::bad_alloc, Stopped, and what the taker throws.
+inline constexpr size_t kMaxErrors = 100;
+Faults read_document(std::string_view json, Taker& taker, size_t max_errors = kMaxErrors,
+                     Pace* pace = nullptr);
 
 // The same with all of the document at once, which is usable only if there is no fault.
 struct Parsed : Faults {
     Document document;
 };
 
-Parsed parse(std::string_view json, size_t max_errors = 100);
+Parsed parse(std::string_view json, size_t max_errors = kMaxErrors);
 
 }  // namespace ads::catalog

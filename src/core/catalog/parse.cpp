@@ -144,44 +144,15 @@ std::vector<Placement> read_placements(const Node& node, Context& context) {
     return list;
 }
 
-Campaign read_campaign(const Node& node, Context& context, size_t index) {
-    Campaign campaign;
-    Place place{static_cast<uint32_t>(index)};
-    Object object(node);
-    const Node id = object.need("id");
-    campaign.id = read_id(id);
-    if (campaign.id != 0) {
-        if (const Place* first = context.campaigns.put(campaign.id, place)) {
-            already_used(id, campaign.id, "$.campaigns[" + std::to_string(first->campaign) + "]");
-        }
-    }
-    read_label(object.get("name"), kMaxName, campaign.name);
-    read_label(object.get("advertiser"), kMaxLabel, campaign.advertiser);
-    set(campaign.status, read_enum<Status>(object.get("status")));
-    read_timezone(object.get("timezone"), context, campaign.timezone);
-    campaign.start = read_date(object.get("start"));
-    const Node end = object.get("end");
-    campaign.end = read_date(end);
-    check_order(end, campaign.start, campaign.end);
-    read_budget(object.get("budget"), campaign.budget);
-    campaign.updated_at = read_date(object.get("updated_at"));
-    const Array groups(object.get("ad_groups"));
-    campaign.ad_groups.reserve(groups.size());
-    for (const Node item : groups) {
-        place.group = static_cast<uint32_t>(item.path.index);
-        read_ad_group(item, context, campaign, place, campaign.ad_groups.emplace_back());
-    }
-    object.done();
-    return campaign;
-}
-
 namespace {
 
-// Reads a document into a taker.
+// Reads a document into a taker. Nearly all of it is campaigns, and nearly all of those is ad
+// groups. As JSON in memory they take far more room than what is made of them: each is parsed by
+// itself.
 class Reading {
 public:
-    Reading(std::string_view text, Taker& taker, size_t max_errors)
-        : text_(text), taker_(taker), errors_(max_errors) {}
+    Reading(std::string_view text, Taker& taker, size_t max_errors, Pace* pace)
+        : text_(text), taker_(taker), pace_(pace), errors_(max_errors), context_(text.size()) {}
 
     Faults run() {
         if (text_.size() > kMaxDocument) {
@@ -195,12 +166,13 @@ public:
     }
 
 private:
-    // Nearly all of a document is campaigns, and as JSON in memory they take far more room than
-    // what is made of them: each is parsed by itself. False if the text is no JSON.
+    using Pieces = std::vector<std::string_view>;
+
+    // False if the text is no JSON; so with all that follow.
     bool read() {
-        const auto cut = cut_list(text_, "campaigns");
-        JsonParser root_parser;
-        const auto root = root_parser.parse(cut ? cut->rest : text_);
+        const auto cut = cut_list(text_, "campaigns", pace_);
+        JsonParser parser;
+        const auto root = parser.parse(cut ? cut->rest : text_);
         if (!root) {
             return false;
         }
@@ -210,11 +182,7 @@ private:
             version.expected("1, the only version there is");
         }
         give(&Taker::take_placements, read_placements(object.get("placements"), context_));
-        const Node campaigns = object.get("campaigns");
-        for (const Node item : Array(campaigns)) {  // none if they were cut out
-            give(&Taker::take_campaign, read_campaign(item, context_, item.path.index));
-        }
-        if (cut && !read_pieces(cut->items, campaigns.path)) {
+        if (!read_campaigns(object.get("campaigns"), cut ? cut->items : Pieces())) {
             return false;
         }
         give(&Taker::take_experiments, read_experiments(object.get("experiments"), context_));
@@ -222,20 +190,79 @@ private:
         return true;
     }
 
-    bool read_pieces(std::string_view list, const Path& path) {
-        JsonParser parser;
-        Items items(list);
-        for (uint32_t i = 0; items.more(); i++) {
-            const std::string_view item = items.next();
-            const auto room = static_cast<size_t>(text_.data() + text_.size() - item.data());
-            const auto json = parser.parse(item, room - item.size());
+    // The items of a list are either still in it or were cut out.
+    bool read_campaigns(const Node& list, const Pieces& pieces) {
+        for (const Node item : Array(list)) {
+            if (!read_campaign(item, {})) {
+                return false;
+            }
+        }
+        for (size_t i = 0; i < pieces.size(); i++) {
+            const auto cut = cut_list(pieces[i], "ad_groups", pace_);
+            const auto json = cut ? campaign_parser_.parse(cut->rest)
+                                  : campaign_parser_.parse(pieces[i], behind(pieces[i]));
+            if (!json || !read_campaign({*json, {&list.path, {}, i}, &errors_},
+                                        cut ? cut->items : Pieces())) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    bool read_campaign(const Node& node, const Pieces& groups) {
+        Campaign campaign;
+        Place place{static_cast<uint32_t>(node.path.index)};
+        Object object(node);
+        const Node id = object.need("id");
+        campaign.id = read_id(id);
+        if (campaign.id != 0) {
+            if (const Place* first = context_.campaigns.put(campaign.id, place)) {
+                already_used(id, campaign.id,
+                             "$.campaigns[" + std::to_string(first->campaign) + "]");
+            }
+        }
+        read_label(object.get("name"), kMaxName, campaign.name);
+        read_label(object.get("advertiser"), kMaxLabel, campaign.advertiser);
+        set(campaign.status, read_enum<Status>(object.get("status")));
+        read_timezone(object.get("timezone"), context_, campaign.timezone);
+        campaign.start = read_date(object.get("start"));
+        const Node end = object.get("end");
+        campaign.end = read_date(end);
+        check_order(end, campaign.start, campaign.end);
+        read_budget(object.get("budget"), campaign.budget);
+        campaign.updated_at = read_date(object.get("updated_at"));
+        if (!read_groups(object.get("ad_groups"), groups, campaign, place)) {
+            return false;
+        }
+        object.done();
+        give(&Taker::take_campaign, std::move(campaign));
+        return true;
+    }
+
+    bool read_groups(const Node& list, const Pieces& pieces, Campaign& campaign, Place place) {
+        const auto read = [&](const Node& item) {
+            go_on(pace_);
+            place.group = static_cast<uint32_t>(item.path.index);
+            read_ad_group(item, context_, campaign, place, campaign.ad_groups.emplace_back());
+        };
+        const Array items(list);
+        campaign.ad_groups.reserve(items.size() + pieces.size());
+        for (const Node item : items) {
+            read(item);
+        }
+        for (size_t i = 0; i < pieces.size(); i++) {
+            const auto json = group_parser_.parse(pieces[i], behind(pieces[i]));
             if (!json) {
                 return false;
             }
-            give(&Taker::take_campaign,
-                 read_campaign({*json, {&path, {}, i}, &errors_}, context_, i));
+            read({*json, {&list.path, {}, i}, &errors_});
         }
         return true;
+    }
+
+    // How much of the text follows a piece of it.
+    size_t behind(std::string_view piece) const {
+        return static_cast<size_t>(text_.data() + text_.size() - piece.data()) - piece.size();
     }
 
     template <class Take, class Thing>
@@ -247,14 +274,17 @@ private:
 
     const std::string_view text_;
     Taker& taker_;
+    Pace* const pace_;
     Errors errors_;
     Context context_;
+    JsonParser campaign_parser_;
+    JsonParser group_parser_;
 };
 
 }  // namespace
 
-Faults read_document(std::string_view json, Taker& taker, size_t max_errors) {
-    return Reading(json, taker, max_errors).run();
+Faults read_document(std::string_view json, Taker& taker, size_t max_errors, Pace* pace) {
+    return Reading(json, taker, max_errors, pace).run();
 }
 
 Parsed parse(std::string_view json, size_t max_errors) {

@@ -13,6 +13,7 @@
 #include "core/catalog/formats.hpp"
 #include "core/catalog/model.hpp"
 #include "core/catalog/reader.hpp"
+#include "core/catalog/zero_table.hpp"
 #include "core/hash.hpp"
 
 namespace ads::catalog {
@@ -33,12 +34,14 @@ struct Place {
 // Places by id. There are hundreds of thousands: a table without a piece of memory for each.
 class Places {
 public:
+    explicit Places(size_t expected) : table_(expected) {}
+
     // The place of the id, if it has one; else it is this one.
     const Place* put(Id id, Place place) {
         if (2 * (count_ + 1) > table_.size()) {
             grow();
         }
-        Entry& entry = at(id);
+        Entry& entry = table_[place_of(id)];
         if (entry.id != 0) {
             return &entry.place;
         }
@@ -48,7 +51,7 @@ public:
     }
 
     const Place* find(Id id) const {
-        const Entry& entry = const_cast<Places*>(this)->at(id);
+        const Entry& entry = table_[place_of(id)];
         return entry.id != 0 ? &entry.place : nullptr;
     }
 
@@ -58,32 +61,35 @@ private:
         Place place;
     };
 
-    Entry& at(Id id) {
+    size_t place_of(Id id) const {
         size_t at = mix13(id) & (table_.size() - 1);
         while (table_[at].id != 0 && table_[at].id != id) {
             at = (at + 1) & (table_.size() - 1);
         }
-        return table_[at];
+        return at;
     }
 
     void grow() {
-        const auto before = std::exchange(table_, std::vector<Entry>(2 * table_.size()));
-        for (const Entry& entry : before) {
-            if (entry.id != 0) {
-                at(entry.id) = entry;
+        const auto before = std::exchange(table_, ZeroTable<Entry>(2 * table_.size()));
+        for (size_t i = 0; i < before.size(); i++) {
+            if (before[i].id != 0) {
+                table_[place_of(before[i].id)] = before[i];
             }
         }
     }
 
-    std::vector<Entry> table_ = std::vector<Entry>(64);
+    ZeroTable<Entry> table_;
     size_t count_ = 0;
 };
 
 // What was read before, for what refers to it.
 struct Context {
+    // For a document of so many bytes: few groups and creatives have less than 128.
+    explicit Context(size_t bytes) : ad_groups(bytes / 64), creatives(bytes / 64) {}
+
     std::unordered_map<std::string_view, size_t> placements;
     std::unordered_map<uint32_t, size_t> placement_hashes;
-    Places campaigns;
+    Places campaigns{64};
     Places ad_groups;
     Places creatives;
     std::unordered_map<Id, size_t> experiments;
@@ -94,7 +100,6 @@ struct Context {
 };
 
 std::vector<Placement> read_placements(const Node& node, Context& context);
-Campaign read_campaign(const Node& node, Context& context, size_t index);
 void read_ad_group(const Node& node, Context& context, const Campaign& campaign, Place place,
                    AdGroup& group);
 void read_creative(const Node& node, Context& context, Place place, Creative& creative);

@@ -67,17 +67,29 @@ size_t end_of_value(std::string_view text, size_t at) {
     return at;
 }
 
-size_t end_of_items(std::string_view text, size_t at) {
-    at = end_of_value(text, at);
-    while (char_at(text, at) == ',') {
-        at = end_of_value(text, at + 1);
+// The items of a list, each with the white space around it. `at` is behind the bracket, and then at
+// the one that closes the list.
+std::vector<std::string_view> take_items(std::string_view text, size_t& at, Pace* pace) {
+    std::vector<std::string_view> items;
+    const size_t first = after_space(text, at);
+    if (first == text.size() || text[first] == ']') {
+        at = first;
+        return items;
     }
-    return at;
+    for (;; at++) {
+        go_on(pace);
+        const size_t end = end_of_value(text, at);
+        items.push_back(text.substr(at, end - at));
+        at = end;
+        if (char_at(text, at) != ',') {
+            return items;
+        }
+    }
 }
 
 }  // namespace
 
-std::optional<Cut> cut_list(std::string_view text, std::string_view key) {
+std::optional<Cut> cut_list(std::string_view text, std::string_view key, Pace* pace) {
     size_t at = after_space(text, 0);
     if (char_at(text, at) != '{') {
         return std::nullopt;
@@ -94,25 +106,16 @@ std::optional<Cut> cut_list(std::string_view text, std::string_view key) {
         }
         at = after_space(text, at + 1);
         if (text.substr(name + 1, name_end - name - 2) == key && char_at(text, at) == '[') {
-            const size_t begin = at + 1;
-            const size_t end = end_of_items(text, begin);
-            std::string rest(text.substr(0, begin));
-            rest += text.substr(end);
-            return Cut{std::move(rest), text.substr(begin, end - begin)};
+            const size_t begin = ++at;
+            Cut cut;
+            cut.items = take_items(text, at, pace);
+            cut.rest = text.substr(0, begin);
+            cut.rest += text.substr(at);
+            return cut;
         }
         at = end_of_value(text, at);
     } while (char_at(text, at) == ',');
     return std::nullopt;
-}
-
-Items::Items(std::string_view text) : rest_(text), more_(after_space(text, 0) < text.size()) {}
-
-std::string_view Items::next() {
-    const size_t end = end_of_value(rest_, 0);
-    const std::string_view item = rest_.substr(0, end);
-    more_ = end < rest_.size();
-    rest_.remove_prefix(more_ ? end + 1 : end);
-    return item;
 }
 
 }  // namespace ads::catalog

@@ -6,27 +6,18 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "core/catalog/pace.hpp"
 
 namespace ads::catalog {
 
 struct Cut {
-    std::string rest;        // the document with an empty list in place of the items
-    std::string_view items;  // what stood between the brackets
+    std::string rest;  // the document with an empty list in place of the items
+    std::vector<std::string_view> items;
 };
 
 // Takes the list `key` out of the object that `text` is. Nothing if there is none.
-std::optional<Cut> cut_list(std::string_view text, std::string_view key);
-
-// The items of a list, each with the white space around it.
-class Items {
-public:
-    explicit Items(std::string_view text);
-    bool more() const { return more_; }
-    std::string_view next();
-
-private:
-    std::string_view rest_;
-    bool more_;
-};
+std::optional<Cut> cut_list(std::string_view text, std::string_view key, Pace* pace = nullptr);
 
 }  // namespace ads::catalog
