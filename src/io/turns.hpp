@@ -39,9 +39,9 @@ private:
     std::atomic<bool> long_turn_{false};
 };
 
-// The thread's part. Beside a busy loop it takes an eleventh of the time in turns of some 15 us. While
-// the loop is behind with its work there are none, for 2 ms: then it has 100 us all the same, since
-// the work must come to an end. Beside a loop that is not busy, and where nobody asks for
+// The thread's part. Beside a busy loop it takes an eleventh of the time in turns of some 15 us.
+// While the loop is behind with its work there are none, for 2 ms: then it has 100 us all the same,
+// since the work must come to an end. Beside a loop that is not busy, and where nobody asks for
 // long, it gives way to all others (see give_way).
 class SharedCore final : public catalog::Pace {
 public:
