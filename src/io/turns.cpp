@@ -14,20 +14,25 @@ namespace ads {
 namespace {
 
 // Nanoseconds.
-constexpr int64_t kTimesATurn = 10;          // a pause is as long as so many turns
+constexpr int64_t kTimesATurn = 12;          // a pause is as long as so many turns
 constexpr int64_t kLongestWait = 2'000'000;  // beside a loop that is behind
 constexpr int64_t kTurn = 15'000;
 constexpr int64_t kLongTurn = 100'000;
-constexpr int64_t kLongestTurn = 200'000;  // that counts: a machine may stall
+constexpr int64_t kLongestTurn = 400'000;
 constexpr int64_t kTurnAlone = 200'000;
-constexpr int64_t kLook = 2'000'000;  // between two looks at what the loop does
-constexpr int64_t kNobody = 20'000'000;
-constexpr double kBusyLoop = 5e-6;  // turns in a nanosecond
+constexpr int64_t kLook = 2'000'000;  // between two looks at what others do
+constexpr int64_t kNoOffer = 4'000'000;
+constexpr double kBusy = 0.2;  // of a core
 
-int64_t nanoseconds() noexcept {
+int64_t nanoseconds(clockid_t clock = CLOCK_MONOTONIC) noexcept {
     timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// What all threads of the process but this one were on the CPU.
+int64_t time_of_others() noexcept {
+    return nanoseconds(CLOCK_PROCESS_CPUTIME_ID) - nanoseconds(CLOCK_THREAD_CPUTIME_ID);
 }
 
 long futex(std::atomic<uint32_t>& word, int what, uint32_t value,
@@ -39,24 +44,32 @@ long futex(std::atomic<uint32_t>& word, int what, uint32_t value,
 
 void Turns::give(bool behind) noexcept {
     const int64_t now = nanoseconds();
-    const bool long_wait = now - since_.load(std::memory_order_relaxed) > kLongestWait;
-    if (now < until_.load(std::memory_order_relaxed) || (behind && !long_wait)) {
+    if (now < until_.load(std::memory_order_relaxed)) {
         return;
     }
+    if (!behind) {
+        long_turn_ = 0;
+    } else if (now - since_.load(std::memory_order_relaxed) > kLongestWait) {
+        long_turn_ = std::clamp(2 * long_turn_, kLongTurn, kLongestTurn);
+    } else {
+        return;
+    }
+    turn_.store(long_turn_ > 0 ? long_turn_ : kTurn, std::memory_order_relaxed);
     waiting_.store(false, std::memory_order_relaxed);
-    long_turn_.store(behind, std::memory_order_relaxed);
     given_.fetch_add(1, std::memory_order_release);
     futex(given_, FUTEX_WAKE_PRIVATE, 1, nullptr);
 }
 
-void Turns::wait(int64_t now, int64_t turn) noexcept {
+int64_t Turns::wait(int64_t now, int64_t turn) noexcept {
     const uint32_t given = given_.load(std::memory_order_acquire);
     since_.store(now, std::memory_order_relaxed);
     until_.store(now + kTimesATurn * turn, std::memory_order_relaxed);
     waiting_.store(true, std::memory_order_release);
-    const timespec most{0, kNobody};
+    const timespec most{0, kNoOffer};
     futex(given_, FUTEX_WAIT_PRIVATE, given, &most);
     waiting_.store(false, std::memory_order_relaxed);
+    return given_.load(std::memory_order_acquire) != given ? turn_.load(std::memory_order_relaxed)
+                                                           : kLongestTurn;
 }
 
 SharedCore::SharedCore(Turns* turns, const std::atomic<bool>& stopping) noexcept
@@ -65,7 +78,7 @@ SharedCore::SharedCore(Turns* turns, const std::atomic<bool>& stopping) noexcept
         may_return_ = may_return();
         give_way(may_return_);
         looked_ = nanoseconds();
-        looked_loops_ = turns_->loops_.load(std::memory_order_relaxed);
+        others_ = time_of_others();
     }
 }
 
@@ -73,12 +86,11 @@ bool SharedCore::go_on() noexcept {
     if (turns_ != nullptr) {
         int64_t now = nanoseconds();
         if (now >= turn_ends_) {
-            take_turns(loop_is_busy(now));
+            take_turns(others_are_busy(now));
             int64_t turn = kTurnAlone;
             if (takes_turns_) {
-                turns_->wait(now, std::min(now - turn_began_, kLongestTurn));
+                turn = turns_->wait(now, std::min(now - turn_began_, kTurnAlone));
                 now = nanoseconds();
-                turn = turns_->long_turn_.load(std::memory_order_relaxed) ? kLongTurn : kTurn;
             }
             turn_began_ = now;
             turn_ends_ = now + turn;
@@ -93,13 +105,12 @@ bool SharedCore::go_alone() noexcept {
     return !stopping_.load(std::memory_order_relaxed);
 }
 
-bool SharedCore::loop_is_busy(int64_t now) noexcept {
+bool SharedCore::others_are_busy(int64_t now) noexcept {
     if (now - looked_ > kLook) {
-        const uint32_t loops = turns_->loops_.load(std::memory_order_relaxed);
-        busy_ = static_cast<double>(loops - looked_loops_) >
-                kBusyLoop * static_cast<double>(now - looked_);
+        const int64_t others = time_of_others();
+        busy_ = static_cast<double>(others - others_) > kBusy * static_cast<double>(now - looked_);
         looked_ = now;
-        looked_loops_ = loops;
+        others_ = others;
     }
     return busy_;
 }
