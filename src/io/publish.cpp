@@ -126,7 +126,7 @@ EditReport Press::publish(const std::string& text, Seconds now, catalog::Pace& p
     if (target_.zone.publishes(hash, target_.state.head().node)) {
         report.outcome = Edit::unchanged;
         target_.zone.set_error({});
-    } else if (const auto compiled = catalog::compile(text, now, &pace); compiled.stopped) {
+    } else if (const auto compiled = catalog::compile(text, hash, now, &pace); compiled.stopped) {
         return report;
     } else if (compiled.ok()) {
         report = put(compiled, now, pace);

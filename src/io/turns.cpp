@@ -13,12 +13,12 @@ namespace ads {
 
 namespace {
 
-// Nanoseconds.
-constexpr int64_t kTimesATurn = 12;          // a pause is as long as so many turns
-constexpr int64_t kLongestWait = 2'000'000;  // beside a loop that is behind
-constexpr int64_t kTurn = 15'000;
-constexpr int64_t kLongTurn = 100'000;
+// Nanoseconds. A turn begins with cold caches, and leaves cold ones: the first ten or so of its
+// microseconds do no work, so that shorter turns would only be more.
+constexpr int64_t kTurn = 30'000;
 constexpr int64_t kLongestTurn = 400'000;
+constexpr int64_t kPauses = 24;            // a pause is as long as so many turns
+constexpr int64_t kPatience = 10'000'000;  // beside a loop that is behind
 constexpr int64_t kTurnAlone = 200'000;
 constexpr int64_t kLook = 2'000'000;  // between two looks at what others do
 constexpr int64_t kNoOffer = 4'000'000;
@@ -47,25 +47,23 @@ void Turns::give(bool behind) noexcept {
     if (now < until_.load(std::memory_order_relaxed)) {
         return;
     }
-    if (!behind) {
-        long_turn_ = 0;
-    } else if (now - since_.load(std::memory_order_relaxed) > kLongestWait) {
-        long_turn_ = std::clamp(2 * long_turn_, kLongTurn, kLongestTurn);
-    } else {
+    const int64_t waited = now - since_.load(std::memory_order_relaxed);
+    if (behind && waited < kPatience) {
         return;
     }
-    turn_.store(long_turn_ > 0 ? long_turn_ : kTurn, std::memory_order_relaxed);
+    turn_.store(behind ? std::clamp(waited / kPauses, kTurn, kLongestTurn) : kTurn,
+                std::memory_order_relaxed);
     waiting_.store(false, std::memory_order_relaxed);
     given_.fetch_add(1, std::memory_order_release);
     futex(given_, FUTEX_WAKE_PRIVATE, 1, nullptr);
 }
 
-int64_t Turns::wait(int64_t now, int64_t turn) noexcept {
+int64_t Turns::wait(int64_t now, int64_t pause) noexcept {
     const uint32_t given = given_.load(std::memory_order_acquire);
     since_.store(now, std::memory_order_relaxed);
-    until_.store(now + kTimesATurn * turn, std::memory_order_relaxed);
+    until_.store(now + pause, std::memory_order_relaxed);
     waiting_.store(true, std::memory_order_release);
-    const timespec most{0, kNoOffer};
+    const timespec most{0, pause + kNoOffer};
     futex(given_, FUTEX_WAIT_PRIVATE, given, &most);
     waiting_.store(false, std::memory_order_relaxed);
     return given_.load(std::memory_order_acquire) != given ? turn_.load(std::memory_order_relaxed)
@@ -89,7 +87,7 @@ bool SharedCore::go_on() noexcept {
             take_turns(others_are_busy(now));
             int64_t turn = kTurnAlone;
             if (takes_turns_) {
-                turn = turns_->wait(now, std::min(now - turn_began_, kTurnAlone));
+                turn = turns_->wait(now, kPauses * std::min(now - turn_began_, kTurnAlone));
                 now = nanoseconds();
             }
             turn_began_ = now;

@@ -115,14 +115,14 @@ TEST(CatalogParts, WhoStopsGetsNothing) {
         {"id": 1, "ad_groups": [{"id": 1}, {"id": 2}]}, {"id": 2, "ad_groups": [{"id": 3}]}]})";
     constexpr Seconds kNow = 1'794'787'200;
     Patience most(1000);
-    const Compiled whole = compile(text, kNow, &most);
+    const Compiled whole = compile(text, 1, kNow, &most);
     ASSERT_TRUE(whole.ok());
-    EXPECT_EQ(whole.bytes, compile(text, kNow).bytes);
+    EXPECT_EQ(whole.bytes, compile(text, 1, kNow, nullptr).bytes);
     const int asked = 1000 - most.left;
     EXPECT_GE(asked, 2 * 3);
     for (int questions = 0; questions < asked; questions++) {
         Patience patience(questions);
-        const Compiled stopped = compile(text, kNow, &patience);
+        const Compiled stopped = compile(text, 1, kNow, &patience);
         EXPECT_TRUE(stopped.stopped) << questions;
         EXPECT_FALSE(stopped.ok()) << questions;
         EXPECT_TRUE(stopped.errors.empty()) << questions;

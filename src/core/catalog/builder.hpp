@@ -37,7 +37,7 @@ std::vector<uint32_t> hash_table(size_t count, Hash hash_of, Pace* pace) {
 class Builder {
 public:
     // About so many bytes: memory that is not needed is never touched.
-    Builder(size_t expected, Pace* pace) : pace_(pace), table_(expected / 64) {
+    Builder(size_t expected, Pace* pace) : pace_(pace), table_(expected / 128, pace) {
         bytes_.reserve(sizeof(ImageHead) + expected);
     }
 
@@ -102,8 +102,10 @@ private:
     }
 
     void grow() {
-        const auto before = std::exchange(table_, ZeroTable<Known>(2 * table_.size()));
+        const auto before = std::exchange(table_, ZeroTable<Known>(2 * table_.size(), pace_));
+        Steps steps(pace_);
         for (size_t i = 0; i < before.size(); i++) {
+            steps.next();
             const Known& known = before[i];
             if (known.text.size == 0) {
                 continue;

@@ -221,19 +221,18 @@ private:
     // Groups of one tier stand together, so that their positions in each
     // placement do.
     void order_groups() {
-        std::deque<Draft> ordered;
+        groups_.reserve(drafts_.size());
         for (size_t tier = 0; tier < kTiers; tier++) {
             for (Draft& draft : drafts_) {
                 steps_.next();
                 if (static_cast<size_t>(draft.record.priority) == tier) {
-                    ordered.push_back(std::move(draft));
+                    groups_.push_back(&draft);
                 }
             }
         }
-        drafts_ = std::move(ordered);
-        for (uint32_t i = 0; i < drafts_.size(); i++) {
+        for (uint32_t i = 0; i < groups_.size(); i++) {
             steps_.next();
-            const auto& r = drafts_[i].record;
+            const auto& r = groups_[i]->record;
             for (uint32_t c = 0; c < r.creatives; c++) {
                 creatives_[r.first_creative + c].group = i;
             }
@@ -251,9 +250,9 @@ private:
             steps_.next();
             creative_of.emplace(creatives_[i].id, i);
         }
-        for (uint32_t i = 0; i < drafts_.size(); i++) {
+        for (uint32_t i = 0; i < groups_.size(); i++) {
             steps_.next();
-            group_of.emplace(drafts_[i].record.id, i);
+            group_of.emplace(groups_[i]->record.id, i);
         }
         for (const auto& e : experiments) {
             if (e.status != ExperimentStatus::running) {
@@ -267,7 +266,7 @@ private:
                                     static_cast<uint32_t>(std::lround(share * 10'000))});
             }
             variants.back().bucket_end = 10'000;
-            drafts_[group_of.at(e.ad_group)].record.experiment =
+            groups_[group_of.at(e.ad_group)]->record.experiment =
                 static_cast<uint32_t>(experiments_.size());
             experiments_.push_back({e.id, build_.add(variants)});
         }
@@ -276,15 +275,15 @@ private:
     // Members that cannot run at all do not keep the others from it.
     void lay_together() {
         std::map<std::string_view, std::vector<uint32_t>> sets;
-        for (uint32_t i = 0; i < drafts_.size(); i++) {
+        for (uint32_t i = 0; i < groups_.size(); i++) {
             steps_.next();
-            if (drafts_[i].together != kNone && drafts_[i].can_run) {
-                sets[sets_.text(drafts_[i].together)].push_back(i);
+            if (groups_[i]->together != kNone && groups_[i]->can_run) {
+                sets[sets_.text(groups_[i]->together)].push_back(i);
             }
         }
         for (const auto& [name, groups] : sets) {
             for (const uint32_t group : groups) {
-                drafts_[group].record.together = static_cast<uint32_t>(together_.size());
+                groups_[group]->record.together = static_cast<uint32_t>(together_.size());
             }
             together_.push_back({build_.text(name), build_.add(groups)});
         }
@@ -330,7 +329,7 @@ private:
     }
 
     void seat(uint32_t group, uint32_t placement, std::vector<Seat>& seats) {
-        const auto& draft = drafts_[group];
+        const Draft& draft = *groups_[group];
         if (const Reason why = unseated(draft, placements_[placement]); why != Reason::none) {
             absent_[placement].push_back({group, why});
             return;
@@ -346,23 +345,23 @@ private:
     void lay_seats() {
         chairs_.resize(placements_.size());
         absent_.resize(placements_.size());
-        for (uint32_t g = 0; g < drafts_.size(); g++) {
+        for (uint32_t g = 0; g < groups_.size(); g++) {
             steps_.next();
             std::vector<Seat> seats;
-            auto& draft = drafts_[g];
+            Draft& draft = *groups_[g];
             each_placement(draft, [&](uint32_t p) { seat(g, p, seats); });
             draft.record.seats = build_.add(seats);
         }
     }
 
     void lay_index() {
-        std::vector<bool> needs_keys(drafts_.size());
+        std::vector<bool> needs_keys(groups_.size());
         for (uint32_t p = 0; p < placements_.size(); p++) {
             const auto& chairs = chairs_[p];
             std::vector<const Aim*> seats;
             for (const uint32_t group : chairs) {
                 steps_.next();
-                seats.push_back(&drafts_[group].aim);
+                seats.push_back(&groups_[group]->aim);
             }
             IndexBuilder index(build_, aims_, seats, pace_);
             index.fill(placements_[p]);
@@ -382,10 +381,10 @@ private:
             }
             placements_[p].absent = build_.add(absent_[p]);
         }
-        for (uint32_t g = 0; g < drafts_.size(); g++) {
+        for (uint32_t g = 0; g < groups_.size(); g++) {
             steps_.next();
             if (needs_keys[g]) {
-                drafts_[g].record.rare_keys = lay_keys(drafts_[g].aim);
+                groups_[g]->record.rare_keys = lay_keys(groups_[g]->aim);
             }
         }
     }
@@ -419,8 +418,8 @@ private:
             std::vector<uint64_t> open((chairs.size() + 63) / 64);
             for (size_t i = 0; i < chairs.size(); i++) {
                 steps_.next();
-                weights[i] = drafts_[chairs[i]].record.weight;
-                if (open_now(drafts_[chairs[i]])) {
+                weights[i] = groups_[chairs[i]]->record.weight;
+                if (open_now(*groups_[chairs[i]])) {
                     open[i / 64] |= uint64_t{1} << (i % 64);
                 }
             }
@@ -431,9 +430,15 @@ private:
             open_words_ += static_cast<uint32_t>(open.size());
             max_words_ = std::max(max_words_, static_cast<uint32_t>(open.size()));
         }
-        for (uint32_t g = 0; g < drafts_.size(); g++) {
+        size_t intervals = 0;
+        for (const Draft* draft : groups_) {
             steps_.next();
-            for (const auto& [open, close] : drafts_[g].open) {
+            intervals += draft->open.size();
+        }
+        boundaries_.reserve(2 * intervals);  // what grows is copied in one go
+        for (uint32_t g = 0; g < groups_.size(); g++) {
+            steps_.next();
+            for (const auto& [open, close] : groups_[g]->open) {
                 if (open > now_) {
                     boundaries_.push_back({open, g, 1});
                 }
@@ -441,7 +446,7 @@ private:
                     boundaries_.push_back({close, g, 0});
                 }
             }
-            drafts_[g].record.open = lay_intervals(drafts_[g].open);
+            groups_[g]->record.open = lay_intervals(groups_[g]->open);
         }
         std::stable_sort(boundaries_.begin(), boundaries_.end(),
                          [this](const Boundary& a, const Boundary& b) {
@@ -466,21 +471,21 @@ private:
             double groups = 0;
         };
         std::vector<Sum> sums(campaigns_.size());
-        for (const auto& draft : drafts_) {
+        for (const Draft* draft : groups_) {
             steps_.next();
-            auto& campaign = campaigns_[draft.record.campaign];
+            auto& campaign = campaigns_[draft->record.campaign];
             if (!campaign.has_budget) {
                 continue;
             }
-            campaign.strategies |= 1u << static_cast<unsigned>(draft.record.strategy);
-            Sum& sum = sums[draft.record.campaign];
+            campaign.strategies |= 1u << static_cast<unsigned>(draft->record.strategy);
+            Sum& sum = sums[draft->record.campaign];
             campaign.only_estimates =
-                draft.record.estimated() && (sum.groups == 0 || campaign.only_estimates);
+                draft->record.estimated() && (sum.groups == 0 || campaign.only_estimates);
             sum.groups++;
             campaign.unit +=
-                pacing::expected_price(draft.record.price_model, draft.record.price, 0, 0);
-            sum.open.insert(sum.open.end(), draft.open.begin(), draft.open.end());
-            each_placement(draft, [&](uint32_t p) { sum.placements.insert(p); });
+                pacing::expected_price(draft->record.price_model, draft->record.price, 0, 0);
+            sum.open.insert(sum.open.end(), draft->open.begin(), draft->open.end());
+            each_placement(*draft, [&](uint32_t p) { sum.placements.insert(p); });
         }
         for (size_t i = 0; i < campaigns_.size(); i++) {
             if (campaigns_[i].has_budget) {
@@ -494,10 +499,10 @@ private:
 
     std::vector<char> lay_head(uint64_t hash) {
         std::vector<GroupRecord> groups;
-        groups.reserve(drafts_.size());
-        for (const auto& draft : drafts_) {
+        groups.reserve(groups_.size());
+        for (const Draft* draft : groups_) {
             steps_.next();
-            groups.push_back(draft.record);
+            groups.push_back(draft->record);
         }
         ImageHead head;
         head.hash = hash;
@@ -545,7 +550,8 @@ private:
     std::vector<CampaignRecord> campaigns_;
     std::vector<CreativeRecord> creatives_;
     std::vector<PlacementRecord> placements_;
-    std::deque<Draft> drafts_;
+    std::deque<Draft> drafts_;                   // as they come
+    std::vector<Draft*> groups_;                 // the same by their index
     std::vector<std::vector<uint32_t>> chairs_;  // placement → groups by position
     std::vector<std::vector<Absent>> absent_;
     std::vector<Boundary> boundaries_;
@@ -572,11 +578,14 @@ std::vector<char> lay_out(Document document, uint64_t hash, Seconds now) {
     return compiler.finish(hash);
 }
 
-Compiled compile(std::string_view json, Seconds now, Pace* pace) noexcept {
+Compiled compile(std::string_view json, Seconds now) noexcept {
+    return compile(json, document_hash(json, now), now, nullptr);
+}
+
+Compiled compile(std::string_view json, uint64_t hash, Seconds now, Pace* pace) noexcept {
     Compiled result;
     try {
         Compiler compiler(now, 2 * json.size(), pace);
-        const uint64_t hash = document_hash(json, now, pace);
         Faults faults = read_document(json, compiler, kMaxErrors, pace);
         if (faults.errors.empty()) {
             result.bytes = compiler.finish(hash);

@@ -152,7 +152,11 @@ namespace {
 class Reading {
 public:
     Reading(std::string_view text, Taker& taker, size_t max_errors, Pace* pace)
-        : text_(text), taker_(taker), pace_(pace), errors_(max_errors), context_(text.size()) {}
+        : text_(text),
+          taker_(taker),
+          pace_(pace),
+          errors_(max_errors),
+          context_(text.size(), pace) {}
 
     Faults run() {
         if (text_.size() > kMaxDocument) {

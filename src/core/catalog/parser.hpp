@@ -34,7 +34,7 @@ struct Place {
 // Places by id. There are hundreds of thousands: a table without a piece of memory for each.
 class Places {
 public:
-    explicit Places(size_t expected) : table_(expected) {}
+    Places(size_t expected, Pace* pace) : pace_(pace), table_(expected, pace) {}
 
     // The place of the id, if it has one; else it is this one.
     const Place* put(Id id, Place place) {
@@ -70,26 +70,31 @@ private:
     }
 
     void grow() {
-        const auto before = std::exchange(table_, ZeroTable<Entry>(2 * table_.size()));
+        const auto before = std::exchange(table_, ZeroTable<Entry>(2 * table_.size(), pace_));
+        Steps steps(pace_);
         for (size_t i = 0; i < before.size(); i++) {
+            steps.next();
             if (before[i].id != 0) {
                 table_[place_of(before[i].id)] = before[i];
             }
         }
     }
 
+    Pace* const pace_;
     ZeroTable<Entry> table_;
     size_t count_ = 0;
 };
 
 // What was read before, for what refers to it.
 struct Context {
-    // For a document of so many bytes: few groups and creatives have less than 128.
-    explicit Context(size_t bytes) : ad_groups(bytes / 64), creatives(bytes / 64) {}
+    // For a document of so many bytes. Tables are half full at most: a group with its creatives
+    // has some 400 bytes, and more than half of them would be a creative's.
+    Context(size_t bytes, Pace* pace)
+        : campaigns(64, pace), ad_groups(bytes / 256, pace), creatives(bytes / 256, pace) {}
 
     std::unordered_map<std::string_view, size_t> placements;
     std::unordered_map<uint32_t, size_t> placement_hashes;
-    Places campaigns{64};
+    Places campaigns;
     Places ad_groups;
     Places creatives;
     std::unordered_map<Id, size_t> experiments;

@@ -1,12 +1,15 @@
-// Memory for a hash table. All of it is zero, and what is not written to takes no room: a table
-// may be made for all that might come, and need not be copied while it fills.
+// Memory for a hash table. All of it is zero. Tens of megabytes are not made zero in one go.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <type_traits>
+
+#include "core/catalog/pace.hpp"
 
 namespace ads::catalog {
 
@@ -16,11 +19,17 @@ class ZeroTable {
 
 public:
     // A power of two, at least that many.
-    explicit ZeroTable(size_t size)
+    ZeroTable(size_t size, Pace* pace)
         : size_(std::bit_ceil(size < 64 ? 64 : size)),
-          entries_(static_cast<T*>(std::calloc(size_, sizeof(T)))) {
+          entries_(static_cast<T*>(std::malloc(size_ * sizeof(T)))) {
         if (entries_ == nullptr) {
             throw std::bad_alloc();
+        }
+        constexpr size_t kPart = 16384;
+        auto* const bytes = reinterpret_cast<char*>(entries_.get());
+        for (size_t at = 0; at < size_ * sizeof(T); at += kPart) {
+            std::memset(bytes + at, 0, std::min(kPart, size_ * sizeof(T) - at));
+            go_on(pace);
         }
     }
 
