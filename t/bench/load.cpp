@@ -8,7 +8,7 @@
 // while this program does not run, on a machine that others use too: what it could not
 // ask for was not late. The typical p99 is the median of those of all quarters of a
 // second: what comes again and again is in it, a machine's rare stall is not. RATE 0: as fast as
-// answers come, to find out what "half load" is. Prints one line of JSON.
+// answers come, to find out what "half load" is. SIGINT ends it early. Prints one line of JSON.
 //
 //   load slices PORT[,PORT] WORKER[,WORKER] COUNT CONNECTIONS OURS_FILE FLOOR_FILE [HEADER …]
 //
@@ -28,6 +28,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -41,6 +42,8 @@
 namespace {
 
 using Nanos = int64_t;
+
+volatile std::sig_atomic_t interrupted = 0;
 
 Nanos monotonic() {
     timespec t{};
@@ -128,11 +131,14 @@ public:
         requests_ = &requests;
         clock_.resume();
         const Nanos begin = begin_ = clock_.now();
-        const Nanos end = begin + static_cast<Nanos>(seconds * 1e9);
+        Nanos end = begin + static_cast<Nanos>(seconds * 1e9);
         const double step = rate > 0 ? 1e9 / rate : 0;
         uint64_t due = 0;
         for (;;) {
             const Nanos t = clock_.now();
+            if (interrupted != 0) {
+                end = std::min(end, t);
+            }
             if (t >= end && idle_.size() == connections_.size()) {
                 break;
             }
@@ -332,6 +338,7 @@ int main(int argc, char** argv) {
     if (argc < 6) {
         fail("usage: load PORT RATE SECONDS CONNECTIONS PATH_FILE [HEADER …]");
     }
+    std::signal(SIGINT, [](int) { interrupted = 1; });
     Requests requests(argv[5], headers_of(argc, argv, 6));
     Load load(port_of(argv[1]), count_of(argv[4]));
     load.run(requests, std::atof(argv[2]), std::atof(argv[3]));

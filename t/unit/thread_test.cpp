@@ -3,10 +3,13 @@
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include "io/thread.hpp"
 #include "io/turns.hpp"
@@ -104,6 +107,41 @@ TEST(Turns, BesideABusyLoopTheThreadWaitsForEachTurn) {
             }
         });
     }
+}
+
+int64_t on_cpu() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+// What the thread usually has of the CPU between two waits: the median of some turns.
+int64_t usual_turn(bool behind) {
+    std::vector<int64_t> taken;
+    Turns turns;
+    Loop loop(turns, behind);
+    do_apart([&] {
+        const std::atomic<bool> stopping{false};
+        SharedCore core(&turns, stopping);
+        long seen = waits();
+        int64_t began = on_cpu();
+        while (taken.size() < 31) {
+            core.go_on();
+            if (const long now = waits(); now != seen) {
+                seen = now;
+                const int64_t time = on_cpu();
+                taken.push_back(time - began);
+                began = time;
+            }
+        }
+    });
+    std::nth_element(taken.begin(), taken.begin() + 15, taken.end());
+    return taken[15];
+}
+
+// A loop that is behind has no time to give, but the work must come to an end.
+TEST(Turns, BesideALoopThatIsBehindTheyAreFewAndLong) {
+    EXPECT_GT(usual_turn(true), 3 * usual_turn(false));
 }
 
 // It does not wait for a turn that nobody will offer.

@@ -182,6 +182,7 @@ private:
         if (draft.can_run) {
             draft.in_flight = (!start || *start < now_ + kHorizon) && (!end || *end > now_);
             draft.open = zone.open_intervals(g.targeting.schedule, start, end);
+            intervals_ += draft.open.size();
         }
         drafts_.push_back(std::move(draft));
     }
@@ -430,12 +431,7 @@ private:
             open_words_ += static_cast<uint32_t>(open.size());
             max_words_ = std::max(max_words_, static_cast<uint32_t>(open.size()));
         }
-        size_t intervals = 0;
-        for (const Draft* draft : groups_) {
-            steps_.next();
-            intervals += draft->open.size();
-        }
-        boundaries_.reserve(2 * intervals);  // what grows is copied in one go
+        boundaries_.reserve(2 * intervals_);  // what grows is copied in one go
         for (uint32_t g = 0; g < groups_.size(); g++) {
             steps_.next();
             for (const auto& [open, close] : groups_[g]->open) {
@@ -561,6 +557,7 @@ private:
     std::unordered_map<std::string, uint32_t> categories_;
     std::vector<ExperimentRecord> experiments_;
     std::vector<TogetherRecord> together_;
+    size_t intervals_ = 0;  // of all drafts
     uint32_t experiment_count_ = 0;
     uint32_t open_words_ = 0;
     uint32_t max_words_ = 0;
@@ -576,10 +573,6 @@ std::vector<char> lay_out(Document document, uint64_t hash, Seconds now) {
     }
     compiler.take_experiments(std::move(document.experiments));
     return compiler.finish(hash);
-}
-
-Compiled compile(std::string_view json, Seconds now) noexcept {
-    return compile(json, document_hash(json, now), now, nullptr);
 }
 
 Compiled compile(std::string_view json, uint64_t hash, Seconds now, Pace* pace) noexcept {

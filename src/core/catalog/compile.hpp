@@ -26,9 +26,12 @@ struct Compiled {
 // What an image's hash is made of: equal means there is nothing to publish.
 uint64_t document_hash(std::string_view json, Seconds now, Pace* pace = nullptr) noexcept;
 
-Compiled compile(std::string_view json, Seconds now) noexcept;
-// The same for who has the document's hash, at a pace.
+// A document with that hash, at that pace.
 Compiled compile(std::string_view json, uint64_t hash, Seconds now, Pace* pace) noexcept;
+
+inline Compiled compile(std::string_view json, Seconds now) noexcept {
+    return compile(json, document_hash(json, now), now, nullptr);
+}
 
 // The same from a parsed document without errors. May throw.
 std::vector<char> lay_out(Document document, uint64_t hash, Seconds now);

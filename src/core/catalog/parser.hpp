@@ -87,8 +87,7 @@ private:
 
 // What was read before, for what refers to it.
 struct Context {
-    // For a document of so many bytes. Tables are half full at most: a group with its creatives
-    // has some 400 bytes, and more than half of them would be a creative's.
+    // For a document of so many bytes: a group with a creative has some 400.
     Context(size_t bytes, Pace* pace)
         : campaigns(64, pace), ad_groups(bytes / 256, pace), creatives(bytes / 256, pace) {}
 
