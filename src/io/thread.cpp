@@ -34,20 +34,20 @@ constexpr rlim_t kNiceLimit = 20 - kNice;    // the kernel counts the other way 
 constexpr uint64_t kShortTurn = 100'000;     // nanoseconds, the shortest the scheduler knows
 constexpr uint64_t kLongTurn = 100'000'000;  // and the longest
 
-// Of this thread. The scheduler lets a thread that wakes up go before one that runs if it asks for
-// a shorter turn than that (0: the usual). Kernels before 6.12 ignore it.
-bool set_scheduling(uint32_t policy, int nice, uint64_t turn) noexcept {
+// Of a thread, 0: this one. The scheduler lets a thread that wakes up go before one that runs if it
+// asks for a shorter turn than that (0: the usual). Kernels before 6.12 ignore it.
+bool set_scheduling(pid_t thread, uint32_t policy, int nice, uint64_t turn) noexcept {
     SchedAttr attr;
     attr.policy = policy;
     attr.nice = nice;
     attr.runtime = turn;
-    return syscall(SYS_sched_setattr, 0, &attr, 0) == 0;
+    return syscall(SYS_sched_setattr, thread, &attr, 0) == 0;
 }
 
 // The class of idle threads has neither a niceness nor a turn of its own: it keeps what was set
 // before.
 bool only_when_idle() noexcept {
-    return set_scheduling(SCHED_OTHER, kNice, kLongTurn) && set_scheduling(SCHED_IDLE, 0, 0);
+    return set_scheduling(0, SCHED_OTHER, kNice, kLongTurn) && set_scheduling(0, SCHED_IDLE, 0, 0);
 }
 
 }  // namespace
@@ -100,7 +100,7 @@ bool may_return() noexcept {
     bool may = false;
     pthread_t thread;
     const auto run = [](void* data) -> void* {
-        *static_cast<bool*>(data) = only_when_idle() && stand_in_line();
+        *static_cast<bool*>(data) = only_when_idle() && stand_in_line(0);
         return nullptr;
     };
     if (start_thread(thread, run, &may)) {
@@ -111,12 +111,12 @@ bool may_return() noexcept {
 
 void give_way(bool returns) noexcept {
     if (!returns || !only_when_idle()) {
-        set_scheduling(SCHED_OTHER, 19, kLongTurn);
+        set_scheduling(0, SCHED_OTHER, 19, kLongTurn);
     }
 }
 
-bool stand_in_line() noexcept {
-    return set_scheduling(SCHED_OTHER, kNice, kShortTurn);
+bool stand_in_line(pid_t thread) noexcept {
+    return set_scheduling(thread, SCHED_OTHER, kNice, kShortTurn);
 }
 
 bool start_thread(pthread_t& thread, void* (*entry)(void*), void* data) noexcept {

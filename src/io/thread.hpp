@@ -44,9 +44,9 @@ bool may_return() noexcept;
 // that class again, and might never come to an end there, is nice 19 instead.
 void give_way(bool returns) noexcept;
 
-// Makes this thread wait its turn like others, with less weight, and have it to itself then.
-// For one that gave way and may return.
-bool stand_in_line() noexcept;
+// Makes a thread (0: this one) wait its turn like others, with less weight, and have it to itself
+// then. For one that gave way and may return.
+bool stand_in_line(pid_t thread) noexcept;
 
 // A thread that gets no signals.
 bool start_thread(pthread_t& thread, void* (*entry)(void*), void* data) noexcept;

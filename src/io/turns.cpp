@@ -13,12 +13,12 @@ namespace ads {
 
 namespace {
 
-// Nanoseconds. A turn begins with cold caches, and leaves cold ones: the first ten or so of its
-// microseconds do no work, so that shorter turns would only be more.
-constexpr int64_t kTurn = 30'000;
-constexpr int64_t kLongestTurn = 400'000;
-constexpr int64_t kPauses = 24;            // a pause is as long as so many turns
-constexpr int64_t kPatience = 10'000'000;  // beside a loop that is behind
+// Nanoseconds. A turn begins with cold caches and leaves cold ones, and a third of it is the
+// requests' that come meanwhile: shorter ones do no work, longer ones are felt by more requests.
+constexpr int64_t kTurn = 60'000;
+constexpr int64_t kPause = 4 * kTurn;
+constexpr int64_t kPatience = 10'000'000;  // then it is helped
+constexpr int64_t kLongTurn = 400'000;     // of one that was
 constexpr int64_t kTurnAlone = 200'000;
 constexpr int64_t kLook = 2'000'000;  // between two looks at what others do
 constexpr int64_t kNoOffer = 4'000'000;
@@ -42,65 +42,102 @@ long futex(std::atomic<uint32_t>& word, int what, uint32_t value,
 
 }  // namespace
 
-void Turns::give(bool behind) noexcept {
+void Turns::give() noexcept {
     const int64_t now = nanoseconds();
-    if (now < until_.load(std::memory_order_relaxed)) {
-        return;
+    if (pauses_.load(std::memory_order_acquire)) {
+        if (now < since_.load(std::memory_order_relaxed) + kPause) {
+            return;
+        }
+        since_.store(now, std::memory_order_relaxed);
+        pauses_.store(false, std::memory_order_relaxed);
+        given_.fetch_add(1, std::memory_order_release);
+        futex(given_, FUTEX_WAKE_PRIVATE, 1, nullptr);
+    } else if (now > since_.load(std::memory_order_relaxed) + kPatience &&
+               !helped_.load(std::memory_order_relaxed)) {
+        help(thread_.load(std::memory_order_relaxed));
     }
-    const int64_t waited = now - since_.load(std::memory_order_relaxed);
-    if (behind && waited < kPatience) {
-        return;
-    }
-    turn_.store(behind ? std::clamp(waited / kPauses, kTurn, kLongestTurn) : kTurn,
-                std::memory_order_relaxed);
-    waiting_.store(false, std::memory_order_relaxed);
-    given_.fetch_add(1, std::memory_order_release);
-    futex(given_, FUTEX_WAKE_PRIVATE, 1, nullptr);
 }
 
-int64_t Turns::wait(int64_t now, int64_t pause) noexcept {
+void Turns::help(pid_t thread) noexcept {
+    helped_.store(thread >= 0 && stand_in_line(thread), std::memory_order_relaxed);
+}
+
+bool Turns::pause(int64_t now) noexcept {
     const uint32_t given = given_.load(std::memory_order_acquire);
     since_.store(now, std::memory_order_relaxed);
-    until_.store(now + pause, std::memory_order_relaxed);
-    waiting_.store(true, std::memory_order_release);
-    const timespec most{0, pause + kNoOffer};
+    pauses_.store(true, std::memory_order_release);
+    const timespec most{0, kPause + kNoOffer};
     futex(given_, FUTEX_WAIT_PRIVATE, given, &most);
-    waiting_.store(false, std::memory_order_relaxed);
-    return given_.load(std::memory_order_acquire) != given ? turn_.load(std::memory_order_relaxed)
-                                                           : kLongestTurn;
+    pauses_.store(false, std::memory_order_relaxed);
+    return given_.load(std::memory_order_acquire) != given;
 }
 
 SharedCore::SharedCore(Turns* turns, const std::atomic<bool>& stopping) noexcept
     : turns_(turns), stopping_(stopping) {
     if (turns_ != nullptr) {
-        may_return_ = may_return();
-        give_way(may_return_);
+        const bool returns = may_return();
+        thread_ = returns ? gettid() : -1;
         looked_ = nanoseconds();
         others_ = time_of_others();
+        turns_->helped_.store(false, std::memory_order_relaxed);
+        turns_->since_.store(looked_, std::memory_order_relaxed);
+        turns_->thread_.store(thread_, std::memory_order_release);
+        give_way(returns);
+    }
+}
+
+SharedCore::~SharedCore() {
+    if (turns_ != nullptr) {
+        turns_->thread_.store(0, std::memory_order_relaxed);
     }
 }
 
 bool SharedCore::go_on() noexcept {
     if (turns_ != nullptr) {
-        int64_t now = nanoseconds();
+        const int64_t now = nanoseconds();
         if (now >= turn_ends_) {
-            take_turns(others_are_busy(now));
-            int64_t turn = kTurnAlone;
-            if (takes_turns_) {
-                turn = turns_->wait(now, kPauses * std::min(now - turn_began_, kTurnAlone));
-                now = nanoseconds();
-            }
-            turn_began_ = now;
-            turn_ends_ = now + turn;
+            next_turn(now);
         }
     }
     return !stopping_.load(std::memory_order_relaxed);
 }
 
 bool SharedCore::go_alone() noexcept {
-    take_turns(false);
-    turn_ends_ = 0;
+    if (turns_ != nullptr) {
+        turns_->thread_.store(0, std::memory_order_relaxed);
+        give_way_again();
+        turn_ends_ = 0;
+    }
     return !stopping_.load(std::memory_order_relaxed);
+}
+
+void SharedCore::next_turn(int64_t now) noexcept {
+    if (turns_->helped_.load(std::memory_order_relaxed) && !long_turn_) {
+        long_turn_ = true;  // it begins only now
+        turn_ends_ = now + kLongTurn;
+        return;
+    }
+    give_way_again();
+    turns_->since_.store(now, std::memory_order_relaxed);
+    turns_->thread_.store(thread_, std::memory_order_release);
+    int64_t turn = kTurnAlone;
+    if (others_are_busy(now)) {
+        if (!turns_->pause(now)) {
+            turns_->help(thread_);
+        }
+        now = nanoseconds();
+        turns_->since_.store(now, std::memory_order_relaxed);
+        turn = kTurn;
+    }
+    turn_ends_ = now + turn;
+}
+
+void SharedCore::give_way_again() noexcept {
+    long_turn_ = false;
+    if (turns_->helped_.load(std::memory_order_relaxed)) {
+        give_way(true);
+        turns_->helped_.store(false, std::memory_order_relaxed);
+    }
 }
 
 bool SharedCore::others_are_busy(int64_t now) noexcept {
@@ -111,20 +148,6 @@ bool SharedCore::others_are_busy(int64_t now) noexcept {
         others_ = others;
     }
     return busy_;
-}
-
-void SharedCore::take_turns(bool take) noexcept {
-    if (takes_turns_ == take || turns_ == nullptr) {
-        return;
-    }
-    takes_turns_ = take;
-    if (may_return_) {
-        if (take) {
-            stand_in_line();
-        } else {
-            give_way(true);
-        }
-    }
 }
 
 }  // namespace ads

@@ -19,7 +19,6 @@ constexpr ngx_msec_t kTick = 200;
 constexpr Millis kEditCheck = 400;
 constexpr Millis kAdoptCheck = 1000;
 constexpr uint32_t kLeaseSeconds = 3;
-constexpr size_t kBehind = 1;                   // requests of one turn
 constexpr uint32_t kFlushAt = kMaxPending - 2;  // claims of one turn
 
 std::array<uint64_t, 4> seed() noexcept {
@@ -280,7 +279,8 @@ void Worker::on_flush(ngx_event_t*) {
     if (worker != nullptr) {
         worker->work();
         worker->flush();
-        worker->turns_->offer(worker->answer_held() > kBehind);
+        worker->answer_held();
+        worker->turns_->offer();
     }
 }
 
@@ -373,8 +373,7 @@ void Worker::flush() noexcept {
 
 // Answering may destroy other held requests (streams of one connection): each
 // leaves the queue by its pool's cleanup, so only the head is ever looked at.
-size_t Worker::answer_held() noexcept {
-    size_t answered = 0;
+void Worker::answer_held() noexcept {
     if (!ngx_queue_empty(&held_)) {
         ngx_queue_add(&ready_, &held_);
         ngx_queue_init(&held_);
@@ -389,9 +388,7 @@ size_t Worker::answer_held() noexcept {
         ngx_connection_t* c = r->connection;
         ngx_http_finalize_request(r, send(r, ctx->answer));
         ngx_http_run_posted_requests(c);
-        answered++;
     }
-    return answered;
 }
 
 void Worker::log_drops(const Flushed& flushed) noexcept {

@@ -117,7 +117,7 @@ private:
     void complete(const Completion& completion, bool written) noexcept;
     void count_written(std::span<const Completion> written) noexcept;
     void work() noexcept;
-    size_t answer_held() noexcept;  // how many there were
+    void answer_held() noexcept;
     void tick() noexcept;
     void edit_catalog() noexcept;
     void adopt_dead() noexcept;

@@ -6,10 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <thread>
-#include <vector>
 
 #include "io/thread.hpp"
 #include "io/turns.hpp"
@@ -63,14 +61,13 @@ TEST(Thread, WhoCannotComeBackIsOnlyNice) {
     EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-// Beside an event loop that takes one turn after the other, until it ends.
+// Beside an event loop that takes one turn after the other and never sleeps, until it ends.
 class Loop {
 public:
-    Loop(Turns& turns, bool behind)
-        : thread_([this, &turns, behind] {
+    explicit Loop(Turns& turns)
+        : thread_([this, &turns] {
               while (!ended_.load()) {
-                  turns.offer(behind);
-                  sched_yield();
+                  turns.offer();
               }
           }) {}
     ~Loop() { end(); }
@@ -86,6 +83,22 @@ private:
     std::thread thread_;
 };
 
+// Whoever this thread starts meanwhile has the same core as itself.
+class OneCore {
+public:
+    OneCore() {
+        sched_getaffinity(0, sizeof before_, &before_);
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(sched_getcpu(), &one);
+        sched_setaffinity(0, sizeof one, &one);
+    }
+    ~OneCore() { sched_setaffinity(0, sizeof before_, &before_); }
+
+private:
+    cpu_set_t before_{};
+};
+
 // How often this thread has waited for something.
 long waits() {
     rusage usage{};
@@ -93,55 +106,39 @@ long waits() {
     return usage.ru_nvcsw;
 }
 
-// Also one that is always behind.
 TEST(Turns, BesideABusyLoopTheThreadWaitsForEachTurn) {
-    for (const bool behind : {false, true}) {
-        Turns turns;
-        Loop loop(turns, behind);
-        do_apart([&] {
-            const std::atomic<bool> stopping{false};
-            SharedCore core(&turns, stopping);
-            const long before = waits();
-            while (waits() < before + 100) {  // ends only if it waits, and is given turns
-                ASSERT_TRUE(core.go_on());
-            }
-        });
-    }
-}
-
-int64_t on_cpu() {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
-// What the thread usually has of the CPU between two waits: the median of some turns.
-int64_t usual_turn(bool behind) {
-    std::vector<int64_t> taken;
     Turns turns;
-    Loop loop(turns, behind);
+    Loop loop(turns);
     do_apart([&] {
         const std::atomic<bool> stopping{false};
         SharedCore core(&turns, stopping);
-        long seen = waits();
-        int64_t began = on_cpu();
-        while (taken.size() < 31) {
-            core.go_on();
-            if (const long now = waits(); now != seen) {
-                seen = now;
-                const int64_t time = on_cpu();
-                taken.push_back(time - began);
-                began = time;
+        const long before = waits();
+        while (waits() < before + 100) {  // ends only if it waits, and is given turns
+            ASSERT_TRUE(core.go_on());
+        }
+    });
+}
+
+// One that gives way would have no time at all there.
+TEST(Turns, ALoopThatNeverSleepsHelpsTheThreadForAMoment) {
+    const OneCore one;
+    Turns turns;
+    Loop loop(turns);
+    do_apart([&] {
+        if (!may_return()) {
+            GTEST_SKIP() << "threads may not leave the class of idle ones here";
+        }
+        const std::atomic<bool> stopping{false};
+        SharedCore core(&turns, stopping);
+        for (int times = 0; times < 3; times++) {
+            while (sched_getscheduler(0) == SCHED_IDLE) {
+                ASSERT_TRUE(core.go_on());
+            }
+            while (sched_getscheduler(0) != SCHED_IDLE) {
+                ASSERT_TRUE(core.go_on());
             }
         }
     });
-    std::nth_element(taken.begin(), taken.begin() + 15, taken.end());
-    return taken[15];
-}
-
-// A loop that is behind has no time to give, but the work must come to an end.
-TEST(Turns, BesideALoopThatIsBehindTheyAreFewAndLong) {
-    EXPECT_GT(usual_turn(true), 3 * usual_turn(false));
 }
 
 // It does not wait for a turn that nobody will offer.
@@ -151,7 +148,7 @@ TEST(Turns, WithoutALoopItGoesOn) {
     do_apart([&] {
         SharedCore core(&turns, stopping);
         {
-            Loop loop(turns, false);
+            Loop loop(turns);
             const long before = waits();
             while (waits() < before + 10) {
                 ASSERT_TRUE(core.go_on());
@@ -167,9 +164,10 @@ TEST(Turns, WithoutALoopItGoesOn) {
     });
 }
 
-TEST(Turns, InItsTurnItStandsInLineAndAloneItGivesWay) {
+TEST(Turns, AloneItGivesWay) {
+    const OneCore one;
     Turns turns;
-    Loop loop(turns, false);
+    Loop loop(turns);
     do_apart([&] {
         if (!may_return()) {
             GTEST_SKIP() << "threads may not leave the class of idle ones here";
@@ -177,7 +175,7 @@ TEST(Turns, InItsTurnItStandsInLineAndAloneItGivesWay) {
         const std::atomic<bool> stopping{false};
         SharedCore core(&turns, stopping);
         EXPECT_EQ(sched_getscheduler(0), SCHED_IDLE);
-        while (sched_getscheduler(0) == SCHED_IDLE) {  // until it has seen that the loop is busy
+        while (sched_getscheduler(0) == SCHED_IDLE) {  // until it was helped
             ASSERT_TRUE(core.go_on());
         }
         ASSERT_TRUE(core.go_alone());
