@@ -49,6 +49,7 @@ public:
 
     void stop() noexcept {
         stopping_.store(true, std::memory_order_relaxed);
+        turns_->hurry();
         alarm_.stop();
     }
     bool hangs() const noexcept { return pg_.connecting(); }
@@ -120,8 +121,9 @@ private:
         const auto work = [&](Turns* turns) {
             SharedCore core(turns, stopping_);
             report = press_.publish(text, now.load(), core);
-            core.go_alone();
-            malloc_trim(0);
+            if (core.go_alone()) {
+                malloc_trim(0);
+            }
         };
         if (text.size() > kLargeDocument) {
             do_apart([&] { work(turns_.get()); });  // this thread shall not be slow for good

@@ -86,6 +86,7 @@ EditReport CatalogFile::poll(Seconds now) {
 void CatalogFile::stop() noexcept {
     stopping_.store(true, std::memory_order_relaxed);
     if (running_) {
+        turns_->hurry();
         pthread_join(thread_, nullptr);
         running_ = false;
     }
@@ -94,10 +95,13 @@ void CatalogFile::stop() noexcept {
 void* CatalogFile::run(void* self) {
     auto& file = *static_cast<CatalogFile*>(self);
     const bool large = mark_of(file.path_.c_str()).size > static_cast<int64_t>(kLargeDocument);
-    SharedCore core(large ? file.turns_.get() : nullptr, file.stopping_);
-    file.work(core);
-    core.go_alone();
-    malloc_trim(0);
+    {
+        SharedCore core(large ? file.turns_.get() : nullptr, file.stopping_);
+        file.work(core);
+        if (core.go_alone()) {
+            malloc_trim(0);
+        }
+    }
     file.finished_.store(true, std::memory_order_release);
     return nullptr;
 }

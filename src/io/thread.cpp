@@ -29,25 +29,25 @@ struct SchedAttr {
 };
 static_assert(sizeof(SchedAttr) == 48);
 
-constexpr int kNice = 5;                     // a third of the weight of others
-constexpr rlim_t kNiceLimit = 20 - kNice;    // the kernel counts the other way round there
-constexpr uint64_t kShortTurn = 100'000;     // nanoseconds, the shortest the scheduler knows
-constexpr uint64_t kLongTurn = 100'000'000;  // and the longest
+constexpr int kNice = 5;                      // a third of the weight of others
+constexpr rlim_t kNiceLimit = 20 - kNice;     // the kernel counts the other way round there
+constexpr uint64_t kShortSlice = 100'000;     // nanoseconds, the shortest the scheduler knows
+constexpr uint64_t kLongSlice = 100'000'000;  // and the longest
 
 // Of a thread, 0: this one. The scheduler lets a thread that wakes up go before one that runs if it
-// asks for a shorter turn than that (0: the usual). Kernels before 6.12 ignore it.
-bool set_scheduling(pid_t thread, uint32_t policy, int nice, uint64_t turn) noexcept {
+// asks for a shorter slice than that (0: the usual). Kernels before 6.12 ignore it.
+bool set_scheduling(pid_t thread, uint32_t policy, int nice, uint64_t slice) noexcept {
     SchedAttr attr;
     attr.policy = policy;
     attr.nice = nice;
-    attr.runtime = turn;
+    attr.runtime = slice;
     return syscall(SYS_sched_setattr, thread, &attr, 0) == 0;
 }
 
-// The class of idle threads has neither a niceness nor a turn of its own: it keeps what was set
+// The class of idle threads has neither a niceness nor a slice of its own: it keeps what was set
 // before.
 bool only_when_idle() noexcept {
-    return set_scheduling(0, SCHED_OTHER, kNice, kLongTurn) && set_scheduling(0, SCHED_IDLE, 0, 0);
+    return set_scheduling(0, SCHED_OTHER, kNice, kLongSlice) && set_scheduling(0, SCHED_IDLE, 0, 0);
 }
 
 }  // namespace
@@ -100,7 +100,9 @@ bool may_return() noexcept {
     bool may = false;
     pthread_t thread;
     const auto run = [](void* data) -> void* {
-        *static_cast<bool*>(data) = only_when_idle() && stand_in_line(0);
+        // The kernel asks the same of who leaves the idle class at that niceness, but one
+        // that cannot would stay there.
+        *static_cast<bool*>(data) = set_scheduling(0, SCHED_OTHER, 19, 0) && stand_in_line(0);
         return nullptr;
     };
     if (start_thread(thread, run, &may)) {
@@ -110,13 +112,13 @@ bool may_return() noexcept {
 }
 
 void give_way(bool returns) noexcept {
-    if (!returns || !only_when_idle()) {
-        set_scheduling(0, SCHED_OTHER, 19, kLongTurn);
+    if ((!returns || !only_when_idle()) && !set_scheduling(0, SCHED_OTHER, 19, kLongSlice)) {
+        setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 19);
     }
 }
 
 bool stand_in_line(pid_t thread) noexcept {
-    return set_scheduling(thread, SCHED_OTHER, kNice, kShortTurn);
+    return set_scheduling(thread, SCHED_OTHER, kNice, kShortSlice);
 }
 
 bool start_thread(pthread_t& thread, void* (*entry)(void*), void* data) noexcept {

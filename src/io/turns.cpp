@@ -1,11 +1,10 @@
 #include "io/turns.hpp"
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <algorithm>
 
 #include "io/thread.hpp"
 
@@ -17,12 +16,13 @@ namespace {
 // requests' that come meanwhile: shorter ones do no work, longer ones are felt by more requests.
 constexpr int64_t kTurn = 60'000;
 constexpr int64_t kPause = 4 * kTurn;
-constexpr int64_t kPatience = 10'000'000;  // then it is helped
-constexpr int64_t kLongTurn = 400'000;     // of one that was
+constexpr int64_t kNoOffer = 4'000'000;  // a pause ends without one after so much more
+constexpr int64_t kLongTurn = 400'000;   // of one that was helped, or that nobody offers turns
 constexpr int64_t kTurnAlone = 200'000;
+constexpr int64_t kPatience = 10'000'000;  // with a thread that does not come to work: it is helped
+constexpr int64_t kPatienceAlone = 200'000'000;
 constexpr int64_t kLook = 2'000'000;  // between two looks at what others do
-constexpr int64_t kNoOffer = 4'000'000;
-constexpr double kBusy = 0.2;  // of a core
+constexpr double kBusy = 0.2;         // of a core
 
 int64_t nanoseconds(clockid_t clock = CLOCK_MONOTONIC) noexcept {
     timespec now{};
@@ -42,7 +42,7 @@ long futex(std::atomic<uint32_t>& word, int what, uint32_t value,
 
 }  // namespace
 
-void Turns::give() noexcept {
+void Turns::give(pid_t thread) noexcept {
     const int64_t now = nanoseconds();
     if (pauses_.load(std::memory_order_acquire)) {
         if (now < since_.load(std::memory_order_relaxed) + kPause) {
@@ -50,16 +50,23 @@ void Turns::give() noexcept {
         }
         since_.store(now, std::memory_order_relaxed);
         pauses_.store(false, std::memory_order_relaxed);
-        given_.fetch_add(1, std::memory_order_release);
-        futex(given_, FUTEX_WAKE_PRIVATE, 1, nullptr);
-    } else if (now > since_.load(std::memory_order_relaxed) + kPatience &&
-               !helped_.load(std::memory_order_relaxed)) {
-        help(thread_.load(std::memory_order_relaxed));
+        wake();
+    } else if (thread > 0 && now > since_.load(std::memory_order_relaxed) + kPatience) {
+        since_.store(now, std::memory_order_relaxed);
+        stand_in_line(thread);
     }
 }
 
-void Turns::help(pid_t thread) noexcept {
-    helped_.store(thread >= 0 && stand_in_line(thread), std::memory_order_relaxed);
+void Turns::hurry() noexcept {
+    if (const pid_t thread = thread_.load(std::memory_order_acquire); thread > 0) {
+        stand_in_line(thread);
+    }
+    wake();
+}
+
+void Turns::wake() noexcept {
+    given_.fetch_add(1, std::memory_order_release);
+    futex(given_, FUTEX_WAKE_PRIVATE, 1, nullptr);
 }
 
 bool Turns::pause(int64_t now) noexcept {
@@ -79,7 +86,6 @@ SharedCore::SharedCore(Turns* turns, const std::atomic<bool>& stopping) noexcept
         thread_ = returns ? gettid() : -1;
         looked_ = nanoseconds();
         others_ = time_of_others();
-        turns_->helped_.store(false, std::memory_order_relaxed);
         turns_->since_.store(looked_, std::memory_order_relaxed);
         turns_->thread_.store(thread_, std::memory_order_release);
         give_way(returns);
@@ -89,54 +95,78 @@ SharedCore::SharedCore(Turns* turns, const std::atomic<bool>& stopping) noexcept
 SharedCore::~SharedCore() {
     if (turns_ != nullptr) {
         turns_->thread_.store(0, std::memory_order_relaxed);
+        hurry();  // somebody may wait for its end
     }
 }
 
 bool SharedCore::go_on() noexcept {
+    if (stopped()) {
+        return false;
+    }
     if (turns_ != nullptr) {
         const int64_t now = nanoseconds();
         if (now >= turn_ends_) {
             next_turn(now);
         }
     }
-    return !stopping_.load(std::memory_order_relaxed);
+    return true;
 }
 
 bool SharedCore::go_alone() noexcept {
+    if (stopped()) {
+        return false;
+    }
     if (turns_ != nullptr) {
-        turns_->thread_.store(0, std::memory_order_relaxed);
-        give_way_again();
+        if (helped()) {
+            give_way(true);
+        }
+        turns_->since_.store(nanoseconds() + kPatienceAlone - kPatience, std::memory_order_relaxed);
+        long_turn_ = false;
         turn_ends_ = 0;
     }
-    return !stopping_.load(std::memory_order_relaxed);
+    return true;
 }
 
 void SharedCore::next_turn(int64_t now) noexcept {
-    if (turns_->helped_.load(std::memory_order_relaxed) && !long_turn_) {
-        long_turn_ = true;  // it begins only now
-        turn_ends_ = now + kLongTurn;
-        return;
+    if (helped()) {
+        if (!long_turn_) {
+            long_turn_ = true;  // it begins only now
+            turns_->since_.store(now, std::memory_order_relaxed);
+            turn_ends_ = now + kLongTurn;
+            return;
+        }
+        give_way(true);
     }
-    give_way_again();
-    turns_->since_.store(now, std::memory_order_relaxed);
-    turns_->thread_.store(thread_, std::memory_order_release);
+    long_turn_ = false;
     int64_t turn = kTurnAlone;
     if (others_are_busy(now)) {
-        if (!turns_->pause(now)) {
-            turns_->help(thread_);
-        }
+        const int64_t paused = now;
+        const bool given = turns_->pause(now);
         now = nanoseconds();
-        turns_->since_.store(now, std::memory_order_relaxed);
-        turn = kTurn;
+        turn = given ? kTurn : kLongTurn;
+        if (!given && now > paused + kPause + kNoOffer + kPatience) {
+            hurry();  // the core is full of something else
+        }
     }
+    turns_->since_.store(now, std::memory_order_relaxed);
     turn_ends_ = now + turn;
 }
 
-void SharedCore::give_way_again() noexcept {
-    long_turn_ = false;
-    if (turns_->helped_.load(std::memory_order_relaxed)) {
-        give_way(true);
-        turns_->helped_.store(false, std::memory_order_relaxed);
+bool SharedCore::stopped() noexcept {
+    if (!stopping_.load(std::memory_order_relaxed)) {
+        return false;
+    }
+    hurry();
+    return true;
+}
+
+bool SharedCore::helped() const noexcept {
+    return thread_ > 0 && sched_getscheduler(0) != SCHED_IDLE;
+}
+
+void SharedCore::hurry() noexcept {
+    if (thread_ > 0) {
+        stand_in_line(0);
     }
 }
 

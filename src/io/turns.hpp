@@ -13,36 +13,37 @@ namespace ads {
 // Between an event loop and one thread that works beside it on the same core. The thread gives way
 // (see give_way): it works while the loop sleeps, and a request that comes does not wait for it.
 // But each such request finds cold caches, and so does the thread afterwards: it works in turns,
-// with pauses in between. Timers do not end the pauses: on a virtual machine each costs as much as
-// a turn. The loop does, when it is about to sleep.
+// with pauses in between. It is the loop that ends a pause, when it is about to sleep: on a
+// virtual machine a timer costs as much as a turn.
 class Turns {
 public:
     // The event loop, at the end of each of its own turns.
     void offer() noexcept {
-        if (thread_.load(std::memory_order_relaxed) != 0) {
-            give();
+        if (const pid_t thread = thread_.load(std::memory_order_relaxed); thread != 0) {
+            give(thread);
         }
     }
+
+    // The thread was told to stop, and shall come to see it.
+    void hurry() noexcept;
 
 private:
     friend class SharedCore;
 
-    void give() noexcept;
-    // Out of the idle class.
-    void help(pid_t thread) noexcept;
+    void give(pid_t thread) noexcept;
+    void wake() noexcept;
     // The thread. False if no turn was given for long.
     bool pause(int64_t now) noexcept;
 
     std::atomic<pid_t> thread_{0};    // as SharedCore's; 0: nobody wants turns
     std::atomic<uint32_t> given_{0};  // turns
     std::atomic<bool> pauses_{false};
-    std::atomic<int64_t> since_{0};  // it pauses, or is to work: nanoseconds
-    std::atomic<bool> helped_{false};
+    std::atomic<int64_t> since_{0};  // when its pause, or its wait for the core, began: nanoseconds
 };
 
-// The thread's part. While the process is busy there are four pauses' time for one of work; a loop
-// that never sleeps helps it out of the idle class for a moment every ten milliseconds: the
-// work must come to an end. In a process that is not busy it just gives way to all others.
+// The thread's part. While the process is busy a pause is four times as long as a turn. A loop that
+// never sleeps helps it out of the idle class for a moment every ten milliseconds: the work must
+// come to an end. In a process that is not busy it just gives way to all others.
 class SharedCore final : public catalog::Pace {
 public:
     // Of this thread. Without turns it just works.
@@ -54,7 +55,9 @@ public:
 
 private:
     void next_turn(int64_t now) noexcept;
-    void give_way_again() noexcept;
+    bool stopped() noexcept;
+    bool helped() const noexcept;
+    void hurry() noexcept;
     bool others_are_busy(int64_t now) noexcept;
 
     Turns* const turns_;

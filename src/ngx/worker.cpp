@@ -405,6 +405,7 @@ void Worker::log_drops(const Flushed& flushed) noexcept {
 void Worker::on_tick(ngx_event_t* event) {
     if (worker != nullptr) {
         worker->tick();
+        worker->turns_->offer();  // where nobody asks for ads
         // Also while exiting: a reader that stops following would hold up
         // publication. The timer is cancelable, it keeps nobody alive.
         ngx_add_timer(event, kTick);

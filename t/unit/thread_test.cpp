@@ -99,6 +99,31 @@ private:
     cpu_set_t before_{};
 };
 
+// The loop is not a child of the thread that gives way: it would inherit that.
+template <class Work>
+void do_beside(Turns& turns, Work work) {
+    stand_in_line(0);
+    Loop loop(turns);
+    give_way(true);
+    work();
+}
+
+// Goes on until it is so; what does not come within a minute will not come.
+template <class Condition>
+bool goes_on_until(SharedCore& core, Condition reached) {
+    const Millis end = monotonic() + 60'000;
+    while (!reached()) {
+        if (!core.go_on() || monotonic() > end) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool gives_way() {
+    return sched_getscheduler(0) == SCHED_IDLE;
+}
+
 // How often this thread has waited for something.
 long waits() {
     rusage usage{};
@@ -106,20 +131,18 @@ long waits() {
     return usage.ru_nvcsw;
 }
 
-TEST(Turns, BesideABusyLoopTheThreadWaitsForEachTurn) {
+TEST(Turns, BesideABusyLoopTheThreadWaits) {
     Turns turns;
     Loop loop(turns);
     do_apart([&] {
         const std::atomic<bool> stopping{false};
         SharedCore core(&turns, stopping);
         const long before = waits();
-        while (waits() < before + 100) {  // ends only if it waits, and is given turns
-            ASSERT_TRUE(core.go_on());
-        }
+        EXPECT_TRUE(goes_on_until(core, [&] { return waits() >= before + 100; }));
     });
 }
 
-// One that gives way would have no time at all there.
+// One that gives way would have next to no time there.
 TEST(Turns, ALoopThatNeverSleepsHelpsTheThreadForAMoment) {
     const OneCore one;
     Turns turns;
@@ -131,56 +154,88 @@ TEST(Turns, ALoopThatNeverSleepsHelpsTheThreadForAMoment) {
         const std::atomic<bool> stopping{false};
         SharedCore core(&turns, stopping);
         for (int times = 0; times < 3; times++) {
-            while (sched_getscheduler(0) == SCHED_IDLE) {
-                ASSERT_TRUE(core.go_on());
-            }
-            while (sched_getscheduler(0) != SCHED_IDLE) {
-                ASSERT_TRUE(core.go_on());
-            }
+            ASSERT_TRUE(goes_on_until(core, [] { return !gives_way(); }));
+            ASSERT_TRUE(goes_on_until(core, gives_way));
         }
     });
 }
 
-// It does not wait for a turn that nobody will offer.
-TEST(Turns, WithoutALoopItGoesOn) {
-    Turns turns;
-    std::atomic<bool> stopping{false};
-    do_apart([&] {
-        SharedCore core(&turns, stopping);
-        {
-            Loop loop(turns);
-            const long before = waits();
-            while (waits() < before + 10) {
-                ASSERT_TRUE(core.go_on());
-            }
-        }
-        // Wherever the loop has left it.
-        for (int i = 0; i < 1'000'000; i++) {
-            ASSERT_TRUE(core.go_on());
-        }
-        stopping.store(true);
-        EXPECT_FALSE(core.go_on());
-        EXPECT_FALSE(core.go_alone());
-    });
-}
-
-TEST(Turns, AloneItGivesWay) {
+// Also while it asks for nothing: some of that work holds locks.
+TEST(Turns, AloneItGivesWayUntilItIsHelped) {
     const OneCore one;
     Turns turns;
-    Loop loop(turns);
     do_apart([&] {
         if (!may_return()) {
             GTEST_SKIP() << "threads may not leave the class of idle ones here";
         }
         const std::atomic<bool> stopping{false};
         SharedCore core(&turns, stopping);
-        EXPECT_EQ(sched_getscheduler(0), SCHED_IDLE);
-        while (sched_getscheduler(0) == SCHED_IDLE) {  // until it was helped
+        ASSERT_TRUE(core.go_alone());
+        EXPECT_TRUE(gives_way());
+        do_beside(turns, [] {
+            const Millis end = monotonic() + 60'000;
+            while (gives_way() && monotonic() < end) {
+            }
+            EXPECT_FALSE(gives_way());
+        });
+        ASSERT_TRUE(core.go_alone());
+        EXPECT_TRUE(gives_way());
+    });
+}
+
+// It does not wait for a turn that nobody will offer.
+TEST(Turns, WithoutALoopItGoesOn) {
+    Turns turns;
+    do_apart([&] {
+        const std::atomic<bool> stopping{false};
+        SharedCore core(&turns, stopping);
+        do_beside(turns, [&] {
+            const long before = waits();
+            EXPECT_TRUE(goes_on_until(core, [&] { return waits() >= before + 10; }));
+        });
+        // Wherever the loop has left it.
+        for (int i = 0; i < 1'000'000; i++) {
             ASSERT_TRUE(core.go_on());
         }
-        ASSERT_TRUE(core.go_alone());
-        EXPECT_EQ(sched_getscheduler(0), SCHED_IDLE);
     });
+}
+
+// Who stops it waits for its end, and helps it no more.
+TEST(Turns, ToldToStopItHurries) {
+    Turns turns;
+    do_apart([&] {
+        if (!may_return()) {
+            GTEST_SKIP() << "threads may not leave the class of idle ones here";
+        }
+        std::atomic<bool> stopping{false};
+        SharedCore core(&turns, stopping);
+        EXPECT_TRUE(gives_way());
+        stopping.store(true);
+        EXPECT_FALSE(core.go_on());
+        EXPECT_FALSE(gives_way());
+        EXPECT_FALSE(core.go_alone());
+        EXPECT_FALSE(gives_way());
+    });
+}
+
+TEST(Turns, WhoStopsItTakesItOutOfTheIdleClass) {
+    Turns turns;
+    std::atomic<bool> stopping{false};
+    std::atomic<bool> gave_way{false};
+    std::thread thread([&] {
+        const bool returns = may_return();
+        SharedCore core(&turns, stopping);
+        gave_way.store(true);
+        const Millis end = monotonic() + 60'000;
+        while (returns && gives_way() && monotonic() < end) {
+        }
+        EXPECT_TRUE(!returns || !gives_way());
+    });
+    while (!gave_way.load()) {
+        sched_yield();
+    }
+    turns.hurry();
+    thread.join();
 }
 
 TEST(Turns, WithoutTurnsTheThreadIsLeftAsItWas) {
