@@ -17,10 +17,12 @@ namespace {
 constexpr int64_t kTurn = 60'000;
 constexpr int64_t kPause = 4 * kTurn;
 constexpr int64_t kNoOffer = 4'000'000;  // a pause ends without one after so much more
-constexpr int64_t kLongTurn = 400'000;   // of one that was helped, or that nobody offers turns
 constexpr int64_t kTurnAlone = 200'000;
-constexpr int64_t kPatience = 10'000'000;  // with a thread that does not come to work: it is helped
+// A loop that is behind for a moment shall not be held up even more: one that does not come to
+// work is helped only after this, but then for longer.
+constexpr int64_t kPatience = 40'000'000;
 constexpr int64_t kPatienceAlone = 200'000'000;
+constexpr int64_t kLongTurn = 1'200'000;
 constexpr int64_t kLook = 2'000'000;  // between two looks at what others do
 constexpr double kBusy = 0.2;         // of a core
 
@@ -143,7 +145,7 @@ void SharedCore::next_turn(int64_t now) noexcept {
         const int64_t paused = now;
         const bool given = turns_->pause(now);
         now = nanoseconds();
-        turn = given ? kTurn : kLongTurn;
+        turn = given ? kTurn : kTurnAlone;
         if (!given && now > paused + kPause + kNoOffer + kPatience) {
             hurry();  // the core is full of something else
         }

@@ -42,7 +42,7 @@ private:
 };
 
 // The thread's part. While the process is busy a pause is four times as long as a turn. A loop that
-// never sleeps helps it out of the idle class for a moment every ten milliseconds: the work must
+// never sleeps helps it out of the idle class for a moment every forty milliseconds: the work must
 // come to an end. In a process that is not busy it just gives way to all others.
 class SharedCore final : public catalog::Pace {
 public:
