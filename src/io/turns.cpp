@@ -18,8 +18,8 @@ constexpr int64_t kTurn = 60'000;
 constexpr int64_t kPause = 4 * kTurn;
 constexpr int64_t kNoOffer = 4'000'000;  // a pause ends without one after so much more
 constexpr int64_t kTurnAlone = 200'000;
-// A loop that is behind for a moment shall not be held up even more: one that does not come to
-// work is helped only after this, but then for longer.
+// A loop that is behind for a moment shall not be held up even more: a thread that has not come to
+// work is helped only after this, but then for long. Who works alone asks for nothing meanwhile.
 constexpr int64_t kPatience = 40'000'000;
 constexpr int64_t kPatienceAlone = 200'000'000;
 constexpr int64_t kLongTurn = 1'200'000;
