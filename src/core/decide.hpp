@@ -14,9 +14,10 @@
 
 namespace ads {
 
-// Who gives out what may be served, and keeps the books.
+// Gives out what may be served, and counts it.
 template <class L>
-concept Ledger = requires(L ledger, uint32_t placement, uint32_t group, Pick& pick, Reason reason) {
+concept DecisionLedger = requires(L ledger, uint32_t placement, uint32_t group, Pick& pick,
+                                  Reason reason) {
     // The pacing coin: whether this group may be served at this moment.
     { ledger.toss(group) } -> std::same_as<bool>;
     // Whether the visitor may see this creative of the group once more.
@@ -103,7 +104,7 @@ uint32_t pick_creative(const Image& image, const PlacementRecord& placement,
 // Fills a page. Per placement: the eligible groups, then tier by tier: draw,
 // toss, take; what fails is removed and the draw repeated. Only what is served
 // is taken.
-template <Ledger L>
+template <DecisionLedger L>
 class Decision {
 public:
     Decision(View& view, const Request& request, Page& page, Rng& rng, L& ledger) noexcept
@@ -365,7 +366,7 @@ private:
     FixedVector<uint32_t, kMaxPage> banned_;  // sets that cannot be filled
 };
 
-template <Ledger L>
+template <DecisionLedger L>
 void decide(View& view, const Request& request, std::span<const uint32_t> placements, Page& page,
             Rng& rng, L& ledger) noexcept {
     Decision<L>(view, request, page, rng, ledger).run(placements);

@@ -10,7 +10,6 @@
 #include "core/render.hpp"
 #include "ngx/cors.hpp"
 #include "ngx/handlers.hpp"
-#include "ngx/ledger.hpp"
 #include "ngx/visitor.hpp"
 #include "ngx/worker.hpp"
 
@@ -248,7 +247,9 @@ ngx_int_t serve(Serve& s, std::span<const uint32_t> placements) noexcept {
         const std::string_view allowed = value_of(s.r, loc_conf(s.r)->explain);
         s.trace = allowed.empty() || allowed == "0" || allowed == "off" ? nullptr : &trace;
     }
-    WorkerLedger ledger(*worker, s.request, loc_conf(s.r)->anonymous_cap, s.trace);
+    const ngx_int_t cap = loc_conf(s.r)->anonymous_cap;
+    Ledger ledger(worker->ledger_source(), s.request,
+                  cap == kNoCap ? kNoAnonymousCap : static_cast<uint64_t>(cap), s.trace);
     decide(worker->view(), s.request, placements, s.page, worker->rng(), ledger);
     // Pacing goes by the requests of people.
     if (!s.request.invalid) {

@@ -158,18 +158,6 @@ Event event_of(ngx_http_request_t* r, const Tracked& tracked, Millis now) noexce
     return event;
 }
 
-// What the walls say to an event: it is billed, or has a reason why not.
-void bill(Event& event, const Token& token) noexcept {
-    const uint32_t group = worker->image().find_group(event.ad_group);
-    if (event.invalid != Invalid::none || group == kNone) {
-        return;
-    }
-    event.invalid = worker->billing().settle(event, group, token.reserve);
-    if (event.invalid != Invalid::none) {
-        event.price = 0;
-    }
-}
-
 // Claims, records and holds; NGX_AGAIN if another worker has the same token in
 // hand at this moment.
 ngx_int_t count(ngx_http_request_t* r, RequestCtx* ctx, const Tracked& tracked) noexcept {
@@ -187,7 +175,7 @@ ngx_int_t count(ngx_http_request_t* r, RequestCtx* ctx, const Tracked& tracked) 
                 event.invalid = Invalid::rate_limit;
                 event.price = 0;
             }
-            bill(event, tracked.token);
+            worker->billing().bill(event, tracked.token.reserve);
             if (event.invalid != Invalid::none) {
                 ctx->invalid = name_of(event.invalid);
             }

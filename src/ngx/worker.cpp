@@ -228,26 +228,6 @@ void Worker::record(const Event& event, const Completion& completion) noexcept {
     }
 }
 
-Completion Worker::completion_of(const Event& event, uint32_t entry) const noexcept {
-    // Invalid events stand in the spool, with their reason, and nowhere else.
-    Completion completion{.type = event.type,
-                          .invalid = event.invalid,
-                          .counts = event.invalid == Invalid::none,
-                          .entry = entry};
-    const uint32_t group = image().find_group(event.ad_group);
-    if (group != kNone) {
-        // A pixel belongs to its serve's local day, the rest to the day it arrives.
-        const bool pixel = event.type == EventType::impression || event.type == EventType::viewable;
-        const auto& campaign = image().campaign_of(image().groups()[group]);
-        completion.slot = slot_of(group);
-        completion.today = image().day_of(campaign, event.time / 1000);
-        completion.day = pixel ? image().day_of(campaign, event.issued / 1000) : completion.today;
-        completion.spend = event.price;
-        completion.delay = event.time - event.issued;
-    }
-    return completion;
-}
-
 void Worker::post_flush() noexcept {
     if (!flush_event_.posted) {
         ngx_post_event(&flush_event_, &ngx_posted_events);
@@ -320,15 +300,8 @@ void Worker::complete(const Completion& c, bool written) noexcept {
         }
         return;
     }
-    if (c.type == EventType::impression && c.counts) {
-        state_.head().health.seen(now() / 1000, c.delay);
-    }
-    if (c.counts && c.slot != kNone) {
-        GroupSlot& slot = state_.slot(c.slot);
-        slot.at(counter_of(c.type)).count(c.day, 1, c.today);
-        if (c.spend > 0) {
-            slot.at(Counter::spend).count(c.day, static_cast<uint64_t>(c.spend), c.today);
-        }
+    if (c.counts) {
+        c.count(state_, now() / 1000);
     }
     if (c.entry != kNone) {
         state_.dedupe().settle(c.entry, place_);

@@ -18,23 +18,11 @@
 #include "io/spool.hpp"
 #include "ngx/answer.hpp"
 #include "ngx/conf.hpp"
-#include "shm/billing.hpp"
+#include "shm/completion.hpp"
+#include "shm/ledger.hpp"
 #include "shm/pacer.hpp"
 
 namespace ads::ngx {
-
-// What to do when an event has been written: count it and settle its claim.
-struct Completion {
-    EventType type = EventType::serve;
-    Invalid invalid = Invalid::none;
-    bool counts = false;  // serves were counted when they were taken
-    uint32_t slot = kNone;
-    uint32_t entry = kNone;  // of the dedupe table
-    Day day = 0;             // to which it belongs
-    Day today = 0;           // on which it came
-    MicroCents spend = 0;
-    Millis delay = 0;  // since the serve
-};
 
 class Worker {
 public:
@@ -64,7 +52,10 @@ public:
     Seconds reservation() const noexcept { return conf_.reservation; }
     Billing billing() noexcept { return {image(), slots_, state_, reservation()}; }
 
-    void count_serve() noexcept { served_++; }
+    // What a decision takes from, as of refresh().
+    Ledger::Source ledger_source() noexcept {
+        return {image(), slots_, state_, frequency_, rng_, served_, reservation()};
+    }
 
     // A request for this placement: the traffic that pacing goes by.
     void count_request(uint32_t placement) noexcept { asked_[placement]++; }
@@ -86,7 +77,9 @@ public:
     Claim claim(const Token& token, uint32_t& entry) noexcept;
 
     // What to do once the event is written.
-    Completion completion_of(const Event& event, uint32_t entry) const noexcept;
+    Completion completion_of(const Event& event, uint32_t entry) const noexcept {
+        return Completion::of(image(), slots_, event, entry);
+    }
 
     // Call before the first record of a request; claim() does.
     void make_room() noexcept;

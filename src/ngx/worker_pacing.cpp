@@ -15,28 +15,15 @@ constexpr uint32_t kLeaseSeconds = 3;
 
 // What this worker was asked since the last time joins what all were.
 void Worker::add_requests() noexcept {
-    const auto curves = state_.curves();
-    uint64_t all = 0;
     for (size_t i = 0; i < asked_.size(); i++) {
-        if (asked_[i] == 0) {
-            continue;
+        if (asked_[i] > 0) {
+            state_.add_requests(image().placements()[i].hash, asked_[i]);
+            asked_[i] = 0;
         }
-        all += asked_[i];
-        const uint32_t hash = image().placements()[i].hash;
-        for (auto& curve : curves.subspan(1)) {
-            if (curve.placement.load(std::memory_order_relaxed) == hash) {
-                curve.requests.fetch_add(asked_[i], std::memory_order_relaxed);
-                break;
-            }
-        }
-        asked_[i] = 0;
     }
     if (served_ > 0) {
         state_.head().health.served(now() / 1000, served_);
         served_ = 0;
-    }
-    if (all > 0) {
-        curves[0].requests.fetch_add(all, std::memory_order_relaxed);
     }
 }
 

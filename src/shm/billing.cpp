@@ -207,6 +207,17 @@ void Billing::catch_up(Seconds now) noexcept {
     }
 }
 
+void Billing::bill(Event& event, MicroCents reserved) noexcept {
+    const uint32_t group = image_.find_group(event.ad_group);
+    if (event.invalid != Invalid::none || group == kNone) {
+        return;
+    }
+    event.invalid = settle(event, group, reserved);
+    if (event.invalid != Invalid::none) {
+        event.price = 0;
+    }
+}
+
 Invalid Billing::settle(const Event& event, uint32_t index, MicroCents reserved) noexcept {
     const auto& group = image_.groups()[index];
     const GroupSlots& slots = slots_.groups[index];

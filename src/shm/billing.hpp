@@ -24,6 +24,9 @@ public:
     // it is not billed; nothing of that is paid then.
     Invalid settle(const Event& event, uint32_t group, MicroCents reserved) noexcept;
 
+    // Settles an event that is about to be written, or notes in it why it is not billed.
+    void bill(Event& event, MicroCents reserved) noexcept;
+
     // For limits that are new in this catalog: what today was counted without them is
     // used of them.
     void catch_up(Seconds now) noexcept;

@@ -192,6 +192,16 @@ uint32_t State::curve_of(uint32_t placement) noexcept {
     return free;
 }
 
+void State::add_requests(uint32_t placement, uint64_t n) noexcept {
+    for (auto& curve : curves_.subspan(1)) {
+        if (curve.placement.load(std::memory_order_relaxed) == placement) {
+            curve.requests.fetch_add(n, std::memory_order_relaxed);
+            break;
+        }
+    }
+    curves_[0].requests.fetch_add(n, std::memory_order_relaxed);
+}
+
 uint32_t State::enter(Who who) noexcept {
     for (uint32_t i = 0; i < workers_.size(); i++) {
         Who nobody = 0;

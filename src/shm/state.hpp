@@ -132,6 +132,8 @@ public:
     std::span<CurveSlot> curves() const noexcept { return curves_; }
     // The curve of a placement, by its hash; 0, the site's, where all are taken.
     uint32_t curve_of(uint32_t placement) noexcept;
+    // So many requests for a placement, by its hash: its curve learns of them, and the site's.
+    void add_requests(uint32_t placement, uint64_t n) noexcept;
 
     uint32_t slots() const noexcept { return head_->slots.load(std::memory_order_acquire); }
 

@@ -1,31 +1,38 @@
-#include "ngx/ledger.hpp"
+#include "shm/ledger.hpp"
 
-namespace ads::ngx {
+#include "core/siphash.hpp"
+
+namespace ads {
 
 // The caps of an ad at this moment, by subject.
-struct WorkerLedger::Subjects {
+struct Ledger::Subjects {
     FixedVector<FrequencyLimit, kMaxCaps> limits;
     FixedVector<FrequencySubject, kCount<CapLevel>> list;
 };
 
-WorkerLedger::WorkerLedger(Worker& worker, const Request& request, ngx_int_t anonymous_cap,
-                           std::vector<Refusal>* trace) noexcept
-    : worker_(worker),
-      image_(worker.image()),
+Ledger::Ledger(const Source& source, const Request& request, uint64_t anonymous_cap,
+               std::vector<Refusal>* trace) noexcept
+    : image_(source.image),
+      slots_(source.slots),
+      state_(source.state),
+      frequency_(source.frequency),
+      rng_(source.rng),
+      serves_(source.serves),
+      billing_(source.image, source.slots, source.state, source.reservation),
       request_(request),
       now_(request.now / 1000),
       anonymous_cap_(anonymous_cap),
       trace_(trace) {
     if (!request.session.empty()) {
-        session_ = siphash(worker.state().head().session_key, request.session);
+        session_ = siphash(state_.head().session_key, request.session);
     }
 }
 
-Day WorkerLedger::today(const GroupRecord& group) noexcept {
+Day Ledger::today(const GroupRecord& group) noexcept {
     return image_.day_of(image_.campaign_of(group), now_);
 }
 
-Id WorkerLedger::id_of(CapLevel level, uint32_t group, uint32_t creative) const noexcept {
+Id Ledger::id_of(CapLevel level, uint32_t group, uint32_t creative) const noexcept {
     const GroupRecord& record = image_.groups()[group];
     switch (level) {
         case CapLevel::ad_group:
@@ -39,8 +46,8 @@ Id WorkerLedger::id_of(CapLevel level, uint32_t group, uint32_t creative) const 
 }
 
 // The caps of a level stand together in the image.
-void WorkerLedger::gather(uint32_t group, uint32_t creative, bool creative_only,
-                          Subjects& subjects) const noexcept {
+void Ledger::gather(uint32_t group, uint32_t creative, bool creative_only,
+                    Subjects& subjects) const noexcept {
     const GroupRecord& record = image_.groups()[group];
     Seconds day_start = 0;
     image_.local_day(image_.campaign_of(record), now_, day_start);
@@ -58,31 +65,30 @@ void WorkerLedger::gather(uint32_t group, uint32_t creative, bool creative_only,
     }
 }
 
-bool WorkerLedger::allows(uint32_t group, uint32_t creative) noexcept {
+bool Ledger::allows(uint32_t group, uint32_t creative) noexcept {
     if (!capped(image_.groups()[group])) {
         return true;
     }
     Subjects subjects;
     gather(group, creative, true, subjects);
-    return subjects.list.empty() || worker_.frequency().allows(session_, subjects.list, second());
+    return subjects.list.empty() || frequency_.allows(session_, subjects.list, second());
 }
 
 // The smallest probability of the limits counts. Invalid traffic is not paced.
-bool WorkerLedger::toss(uint32_t index) noexcept {
+bool Ledger::toss(uint32_t index) noexcept {
     const GroupRecord& group = image_.groups()[index];
     exhausted_ = false;
     if (request_.invalid || !paced(image_, group)) {
         return true;
     }
-    State& state = worker_.state();
-    const GroupSlots& slots = worker_.slots().groups[index];
+    const GroupSlots& slots = slots_.groups[index];
     pacing::Threshold threshold = pacing::kAlways;
     const auto apply = [&](uint32_t slot) noexcept {
         if (slot == kNone) {
             threshold = pacing::kNever;
             return;
         }
-        const PaceSlot& pace = state.pace(slot);
+        const PaceSlot& pace = state_.pace(slot);
         threshold = pacing::combined(threshold, pace.threshold.load(std::memory_order_relaxed));
         exhausted_ = exhausted_ || pace.exhausted.load(std::memory_order_relaxed);
     };
@@ -93,62 +99,61 @@ bool WorkerLedger::toss(uint32_t index) noexcept {
         apply(slots.clicks_pace);
     }
     if (image_.campaign_of(group).has_budget) {
-        const CampaignSlots& campaign = worker_.slots().campaigns[group.campaign];
+        const CampaignSlots& campaign = slots_.campaigns[group.campaign];
         apply(campaign.paces[static_cast<size_t>(group.strategy)]);
         if (campaign.budget != kNone) {
             const Day day = today(group);
-            WallSlot& wall = state.wall(campaign.budget);
+            WallSlot& wall = state_.wall(campaign.budget);
             count_day(wall.tosses, day, 1);
-            count_day(wall.offered, day, worker_.billing().price(index, day));
+            count_day(wall.offered, day, billing_.price(index, day));
         }
     }
     if (slots.counters != kNone) {
-        state.mark_tossed(slots.counters);
+        state_.mark_tossed(slots.counters);
     }
-    return threshold == pacing::kAlways || pacing::passes(worker_.rng().next(), threshold);
+    return threshold == pacing::kAlways || pacing::passes(rng_.next(), threshold);
 }
 
-bool WorkerLedger::take_frequency(const Pick& pick) noexcept {
+bool Ledger::take_frequency(const Pick& pick) noexcept {
     const GroupRecord& group = image_.groups()[pick.group];
     if (capped_together(group)) {
-        const uint32_t slot = worker_.slot_of(pick.group);
+        const uint32_t slot = slot_of(pick.group);
         const Day day = today(group);
         // Without a counter nothing keeps the cap.
-        return slot != kNone && worker_.state().slot(slot).anonymous.take(
-                                    day, 1, static_cast<uint64_t>(anonymous_cap_), day);
+        return slot != kNone && state_.slot(slot).anonymous.take(day, 1, anonymous_cap_, day);
     }
     if (!capped(group)) {
         return true;
     }
     Subjects subjects;
     gather(pick.group, pick.creative, false, subjects);
-    return worker_.frequency().take(session_, subjects.list, second());
+    return frequency_.take(session_, subjects.list, second());
 }
 
-Reason WorkerLedger::take(Pick& pick) noexcept {
+Reason Ledger::take(Pick& pick) noexcept {
     const GroupRecord& group = image_.groups()[pick.group];
     if (request_.invalid) {
         return Reason::none;
     }
-    if (paced(image_, group) && !worker_.billing().take(pick.group, request_.now, pick.reserved)) {
+    if (paced(image_, group) && !billing_.take(pick.group, request_.now, pick.reserved)) {
         return Reason::cap;
     }
     if (!take_frequency(pick)) {
         if (paced(image_, group)) {
-            worker_.billing().give_back(pick.group, request_.now, pick.reserved);
+            billing_.give_back(pick.group, request_.now, pick.reserved);
         }
         return Reason::frequency;
     }
-    worker_.count_serve();
-    const uint32_t slot = worker_.slot_of(pick.group);
+    serves_++;
+    const uint32_t slot = slot_of(pick.group);
     if (slot != kNone) {
         const Day day = today(group);
-        worker_.state().slot(slot).at(Counter::serves).count(day, 1, day);
+        state_.slot(slot).at(Counter::serves).count(day, 1, day);
     }
     return Reason::none;
 }
 
-void WorkerLedger::give_back(const Pick& pick) noexcept {
+void Ledger::give_back(const Pick& pick) noexcept {
     const GroupRecord& group = image_.groups()[pick.group];
     if (request_.invalid) {
         return;
@@ -156,30 +161,30 @@ void WorkerLedger::give_back(const Pick& pick) noexcept {
     if (capped(group)) {
         Subjects subjects;
         gather(pick.group, pick.creative, false, subjects);
-        worker_.frequency().give_back(session_, subjects.list, second());
+        frequency_.give_back(session_, subjects.list, second());
     }
-    const uint32_t slot = worker_.slot_of(pick.group);
+    const uint32_t slot = slot_of(pick.group);
     if (slot != kNone) {
-        GroupSlot& counters = worker_.state().slot(slot);
+        GroupSlot& counters = state_.slot(slot);
         counters.at(Counter::serves).give_back(today(group), 1);
         if (capped_together(group)) {
             counters.anonymous.give_back(today(group), 1);
         }
     }
     if (paced(image_, group)) {
-        worker_.billing().give_back(pick.group, request_.now, pick.reserved);
+        billing_.give_back(pick.group, request_.now, pick.reserved);
     }
 }
 
 // One event in a thousand impressions, until it is known better.
-MicroCents WorkerLedger::ecpm(uint32_t index) noexcept {
+MicroCents Ledger::ecpm(uint32_t index) noexcept {
     const GroupRecord& group = image_.groups()[index];
-    const uint32_t slot = worker_.slot_of(index);
+    const uint32_t slot = slot_of(index);
     if (slot == kNone) {
         return group.price;
     }
     const Day day = today(group);
-    const GroupSlot& counters = worker_.state().slot(slot);
+    const GroupSlot& counters = state_.slot(slot);
     const Counter counted =
         group.price_model == PriceModel::cpc ? Counter::clicks : Counter::conversions;
     const double rate = (static_cast<double>(counters.at(counted).read(day)) + 1) /
@@ -187,17 +192,17 @@ MicroCents WorkerLedger::ecpm(uint32_t index) noexcept {
     return static_cast<MicroCents>(static_cast<double>(group.price) * rate * 1000);
 }
 
-void WorkerLedger::refused(uint32_t placement, uint32_t group, Reason reason) noexcept {
+void Ledger::refused(uint32_t placement, uint32_t group, Reason reason) noexcept {
     if (reason == Reason::pacing && exhausted_) {
         reason = Reason::cap;
     }
-    const uint32_t slot = worker_.slot_of(group);
+    const uint32_t slot = slot_of(group);
     if (slot != kNone && !request_.invalid) {
-        worker_.state().refuse(slot, reason, today(image_.groups()[group]), 1);
+        state_.refuse(slot, reason, today(image_.groups()[group]), 1);
     }
     if (trace_ != nullptr) {
         trace_->push_back({placement, group, reason});
     }
 }
 
-}  // namespace ads::ngx
+}  // namespace ads
