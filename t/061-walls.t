@@ -207,4 +207,24 @@ subtest 'a limit that comes later' => sub {
     finish($ngx);
 };
 
+# A clock that is wrong by decades makes no limit unlimited: what it shows is a day like any
+# other, or one on which nothing is taken.
+subtest 'a clock far ahead' => sub {
+    my $ngx = limited_nginx(workers => 2, limits => [ limit(1, cap => 40, timezone => 'UTC'), limit(2, budget => 10, timezone => 'UTC') ])->start;
+    for my $case ([ '2037-03-19T12:00:00Z', 40 ], [ '2060-01-01T12:00:00Z', 40 ], [ '2075-01-01T12:00:00Z', 0 ]) {
+        my ($time, $most) = @$case;
+        go_to($ngx, $time);
+        # The coin is that of the day before for a moment.
+        my @got = (0, 0);
+        for my $n (1, 2) {
+            wait_until { $got[ $n - 1 ] += ask($ngx, $n); $got[ $n - 1 ] || !$most } 10, "an ad at $time";
+            $got[ $n - 1 ] += ask($ngx, $n, 60);
+        }
+        is "@got", "$most $most", "$time: of 60 requests";
+    }
+    go_to($ngx, '2027-03-16T12:00:00Z');
+    is scalar ask($ngx, 1, 60), 40, 'and when it is right again, a day is a day';
+    finish($ngx);
+};
+
 done_testing;

@@ -37,6 +37,27 @@ sub to {
     return \%got;
 }
 
+# Whoever starts a campaign wants to see an ad; so does the first visitor after midnight.
+subtest 'the first ad comes at once' => sub {
+    my @limits = (
+        (map { limit($_, cap => 1000, strategy => 'default', timezone => 'UTC') } 1 .. 4),
+        (map { limit($_, budget => 1000, strategy => 'default', timezone => 'UTC') } 5 .. 8),
+        (map { limit($_, goal => { impressions => 10_000 }, strategy => 'default', timezone => 'UTC') } 9 .. 12),
+        limit(13, click_cap => 10, strategy => 'default', timezone => 'UTC'),
+    );
+    my $ngx = limited_nginx(workers => 2, limits => \@limits)->start;
+    is scalar(ask($ngx, $_)), 1, "group $_, the first request" for 1 .. 13;
+    edited($ngx, @limits, map { limit($_, budget => 1000, strategy => 'default', timezone => 'UTC') } 21 .. 28);
+    is scalar(ask($ngx, $_)), 1, "group $_, new in a live edit" for 21 .. 28;
+    my @more = ask($ngx, 1, 50);
+    cmp_ok scalar @more, '<', 50, 'and then it is paced';
+    go_to($ngx, '2027-03-16T23:59:30Z');
+    ask($ngx, $_, 5) for 1 .. 13;
+    go_to($ngx, '2027-03-17T00:00:05Z');
+    is scalar(ask($ngx, $_)), 1, "group $_, after midnight" for 1 .. 13;
+    finish($ngx);
+};
+
 subtest 'strategies over a day' => sub {
     my $ngx = limited_nginx(workers => 2, limits => [
         limit(1, cap => 240, strategy => 'even', timezone => 'UTC'),

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 
@@ -354,7 +355,8 @@ public:
         // Beyond the table: days of 24 hours from its last.
         const Seconds past = (at - start) / 86'400;
         start += past * 86'400;
-        return static_cast<Day>(zone.first + index + static_cast<size_t>(past));
+        const auto day = static_cast<Seconds>(zone.first + index) + past;
+        return static_cast<Day>(std::min<Seconds>(day, std::numeric_limits<Day>::max()));
     }
 
     // The second at which the day after that of `at` begins.

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "io/process.hpp"
+
 namespace ads {
 
 namespace {
@@ -81,7 +83,11 @@ bool MappedFile::open(const std::string& folder, const std::string& name, const 
     if (fd_ && !open_old(path, contents, error, notice)) {
         return false;
     }
-    return fd_ || create(path, contents, error);
+    if (fd_) {
+        return true;
+    }
+    fresh_ = create(path, contents.size, contents.format, contents, error);
+    return fresh_;
 }
 
 // With a file that is no good there is none afterwards.
@@ -99,12 +105,37 @@ bool MappedFile::open_old(const std::string& path, const Contents& contents, std
         return fail(error, "cannot map", path);
     }
     if (const char* why = contents.check({memory_, size}); why != nullptr) {
+        if (contents.converted_size && contents.converted_size({memory_, size}) > 0) {
+            return convert(path, size, contents, error, notice);
+        }
         return set_aside(path, why, contents, error, notice);
     }
     if (!map(contents.reach({memory_, size}))) {
         return fail(error, "cannot map", path);
     }
     return true;
+}
+
+// The old file stays as it is until the new one takes its name.
+bool MappedFile::convert(const std::string& path, size_t size, const Contents& contents,
+                         std::string& error, std::string& notice) {
+    if (const uint32_t pid = other_process_with(fd_.get()); pid != 0) {
+        error = "\"" + path + "\" has the layout of an older version and is in use by process " +
+                std::to_string(pid) + ": stop nginx and start it again instead of upgrading it";
+        return false;
+    }
+    const std::span<const std::byte> old(memory_, size);
+    const size_t mapped = mapped_;
+    const Fd old_fd = std::move(fd_);
+    memory_ = nullptr;
+    const bool done = create(
+        path, contents.converted_size(old),
+        [&](std::span<std::byte> memory) { contents.convert(old, memory); }, contents, error);
+    munmap(const_cast<std::byte*>(old.data()), mapped);
+    if (done) {
+        notice = "\"" + path + "\" was converted to the layout of this version";
+    }
+    return done;
 }
 
 bool MappedFile::set_aside(const std::string& path, const std::string& why,
@@ -121,29 +152,30 @@ bool MappedFile::set_aside(const std::string& path, const std::string& why,
 }
 
 // Made under another name and then moved: a file of that name is whole.
-bool MappedFile::create(const std::string& path, const Contents& contents, std::string& error) {
+bool MappedFile::create(const std::string& path, size_t size,
+                        const std::function<void(std::span<std::byte>)>& fill,
+                        const Contents& contents, std::string& error) {
     const std::string draft = path + ".new";
     unlink(draft.c_str());
     fd_ = Fd(::open(draft.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!fd_) {
         return fail(error, "cannot create", draft);
     }
-    if (!grow(contents.size)) {
-        fail(error, "cannot reserve " + std::to_string(contents.size) + " bytes for", draft);
+    if (!grow(size)) {
+        fail(error, "cannot reserve " + std::to_string(size) + " bytes for", draft);
         unlink(draft.c_str());
         return false;
     }
-    if (!map(contents.size)) {
+    if (!map(size)) {
         return fail(error, "cannot map", draft);
     }
-    contents.format({memory_, contents.size});
-    if (!map(contents.reach({memory_, contents.size}))) {
+    fill({memory_, size});
+    if (!map(contents.reach({memory_, size}))) {
         return fail(error, "cannot map", draft);
     }
     if (rename(draft.c_str(), path.c_str()) != 0) {
         return fail(error, "cannot name", path);
     }
-    fresh_ = true;
     return true;
 }
 

@@ -23,6 +23,10 @@ public:
         // How much is mapped of a good one; pages past its end become usable when it
         // grows, without mapping anew.
         std::function<size_t(std::span<std::byte>)> reach;
+        // For a file of an older layout: the size that it needs now (0: it is not one), and
+        // what makes a new one of it.
+        std::function<size_t(std::span<const std::byte>)> converted_size;
+        std::function<void(std::span<const std::byte>, std::span<std::byte>)> convert;
     };
 
     MappedFile() noexcept = default;
@@ -54,9 +58,13 @@ public:
 private:
     bool open_old(const std::string& path, const Contents& contents, std::string& error,
                   std::string& notice);
+    bool convert(const std::string& path, size_t size, const Contents& contents, std::string& error,
+                 std::string& notice);
     bool set_aside(const std::string& path, const std::string& why, const Contents& contents,
                    std::string& error, std::string& notice);
-    bool create(const std::string& path, const Contents& contents, std::string& error);
+    bool create(const std::string& path, size_t size,
+                const std::function<void(std::span<std::byte>)>& fill, const Contents& contents,
+                std::string& error);
     bool map(size_t size) noexcept;
 
     Fd fd_;

@@ -1,13 +1,20 @@
 #include "io/process.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <string>
+
+#include "io/file.hpp"
 
 namespace ads {
 
@@ -62,6 +69,44 @@ bool process_alive(Who who) noexcept {
     const uint32_t started = start_time(pid, dead);
     const auto expected = static_cast<uint32_t>(who >> 32);
     return !dead && (expected == 0 || started == 0 || started == expected);
+}
+
+uint32_t other_process_with(int fd) noexcept {
+    struct stat info;
+    DIR* const processes = fstat(fd, &info) == 0 ? opendir("/proc") : nullptr;
+    if (processes == nullptr) {
+        return 0;
+    }
+    char device[32];
+    char inode[32];
+    char path[4096];
+    std::snprintf(device, sizeof device, " %02x:%02x ", major(info.st_dev), minor(info.st_dev));
+    std::snprintf(inode, sizeof inode, " %llu ", static_cast<unsigned long long>(info.st_ino));
+    const std::string link = "/proc/self/fd/" + std::to_string(fd);
+    const ssize_t size = readlink(link.c_str(), path, sizeof path);
+    const std::string_view name(path, size > 0 ? static_cast<size_t>(size) : 0);
+    // ADDRESSES RIGHTS OFFSET DEVICE INODE PATH. Some file systems have another device here,
+    // some containers another path.
+    const auto is_it = [&](std::string_view line) {
+        return line.find(inode) != line.npos &&
+               (line.find(device) != line.npos || (!name.empty() && line.ends_with(name)));
+    };
+    uint32_t found = 0;
+    while (const dirent* entry = found == 0 ? readdir(processes) : nullptr) {
+        const auto pid = static_cast<uint32_t>(std::strtoul(entry->d_name, nullptr, 10));
+        std::string maps;
+        if (pid == 0 || pid == static_cast<uint32_t>(getpid()) ||
+            read_file(("/proc/" + std::to_string(pid) + "/maps").c_str(), maps) != 0) {
+            continue;
+        }
+        for (std::string_view left = maps; !left.empty() && found == 0;) {
+            const size_t end = std::min(left.find('\n'), left.size());
+            found = is_it(left.substr(0, end)) ? pid : 0;
+            left.remove_prefix(std::min(end + 1, left.size()));
+        }
+    }
+    closedir(processes);
+    return found;
 }
 
 }  // namespace ads

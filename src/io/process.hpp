@@ -12,4 +12,7 @@ Who this_process() noexcept;
 // time asks for the pid only.
 bool process_alive(Who who) noexcept;
 
+// The pid of another process that has this file mapped; 0: none that can be seen.
+uint32_t other_process_with(int fd) noexcept;
+
 }  // namespace ads

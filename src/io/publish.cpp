@@ -28,13 +28,14 @@ Publish publish_image(const Target& target, std::span<const char> image, Who me,
             {reinterpret_cast<CampaignSlots*>(copy + head.campaign_slots.offset),
              head.campaign_slots.count});
         // During a binary upgrade two zones, and so two publishers, share one file.
+        State::Grow grow;
         if (target.file != nullptr) {
             target.file->lock();
-            target.file->reserve(static_cast<uint32_t>(list.keys.size()));
+            grow = [&](uint64_t wanted) { target.file->reserve(wanted); };
         }
         reinterpret_cast<ImageHead*>(copy)->node = state.head().node;
         std::vector<uint32_t> slots(list.keys.size());
-        without_counters = state.assign_slots(list.keys, slots, now);
+        without_counters = state.assign_slots(list.keys, slots, now, grow);
         list.set(slots);
         const Slots found{published.group_slots(), published.campaign_slots()};
         Billing(published, found, state, 0).catch_up(now);

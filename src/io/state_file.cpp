@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <ctime>
 
+#include "shm/old_state.hpp"
+
 namespace ads {
 
 namespace {
@@ -54,6 +56,8 @@ bool StateFile::open(const std::string& folder, size_t dedupe_bytes, std::string
     contents.reach = [&](std::span<std::byte> memory) {
         return State::size(has(memory), kMaxSlots);
     };
+    contents.converted_size = converted_size;
+    contents.convert = convert_state;
     if (!file_.open(folder, "state", contents, error, notice)) {
         return false;
     }
@@ -73,17 +77,25 @@ void StateFile::unlock() noexcept {
     flock(file_.fd(), LOCK_UN);
 }
 
-bool StateFile::reserve(uint32_t slots) noexcept {
+bool StateFile::reserve(uint64_t slots) noexcept {
     const uint32_t have = state_.slots();
     if (slots <= have) {
         return true;
     }
     // A tenth to spare, and doubled at least: growing is rare.
-    uint64_t wanted = std::max<uint64_t>(uint64_t{slots} + slots / 10, uint64_t{have} * 2);
+    uint64_t wanted = std::max<uint64_t>(slots + slots / 10, uint64_t{have} * 2);
     wanted = std::min<uint64_t>(wanted, kMaxSlots);
-    const size_t size = State::size(state_.head().dedupe_entries, static_cast<uint32_t>(wanted));
-    if (wanted < slots || !file_.grow(size)) {
+    const auto grow = [&](uint64_t to) {
+        return file_.grow(State::size(state_.head().dedupe_entries, static_cast<uint32_t>(to)));
+    };
+    if (wanted < slots) {
         return false;
+    }
+    if (!grow(wanted)) {
+        wanted = slots;  // a disk that is nearly full
+        if (!grow(wanted)) {
+            return false;
+        }
     }
     state_.head().slots.store(static_cast<uint32_t>(wanted), std::memory_order_release);
     return true;

@@ -16,8 +16,8 @@ public:
     bool open(const std::string& folder, size_t dedupe_bytes, std::string& error,
               std::string& notice);
 
-    // Makes room for so many group slots; the mapping stays where it is.
-    bool reserve(uint32_t slots) noexcept;
+    // Makes room for so many slots; the mapping stays where it is.
+    bool reserve(uint64_t slots) noexcept;
 
     // Held while slots are given out. It keeps out who opened the file apart:
     // another master, as in a binary upgrade; within one, the zone does.

@@ -5,6 +5,7 @@
 //   ?hold=MILLISECONDS    it shows this, and stands still until it is set
 //   ?advance=SECONDS      it jumps, forward or back
 //   ?reset                it shows the real time again
+//   ?tick                 and this worker does now what is due
 #if ADS_TEST_CLOCK
 
 #include <charconv>
@@ -23,9 +24,11 @@ ngx_int_t clock_handler(ngx_http_request_t* r) {
         return send_error(r, NGX_HTTP_BAD_REQUEST, error);
     }
     auto& [offset, held] = worker->zone().head().clock;
+    bool ticks = false;
     for (const auto& [name, value] : query.params) {
         Millis number = 0;
         std::from_chars(value.data(), value.data() + value.size(), number);
+        ticks = ticks || name == "tick";
         if (name == "reset") {
             held.store(0);
             offset.store(0);
@@ -37,6 +40,9 @@ ngx_int_t clock_handler(ngx_http_request_t* r) {
             held.store(0);
             offset.fetch_add(number - worker->now());
         }
+    }
+    if (ticks) {
+        worker->tick();
     }
     auto* memory = static_cast<char*>(ngx_pnalloc(r->pool, 32));
     if (memory == nullptr) {

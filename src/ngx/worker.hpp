@@ -99,6 +99,9 @@ public:
     // One write, then the answers.
     void flush() noexcept;
 
+    // What is due every now and then.
+    void tick() noexcept;
+
 private:
     static void on_flush(ngx_event_t* event);
     static void on_tick(ngx_event_t* event);
@@ -111,7 +114,6 @@ private:
     void count_written(std::span<const Completion> written) noexcept;
     void work() noexcept;
     void answer_held() noexcept;
-    void tick() noexcept;
     void edit_catalog() noexcept;
     void adopt_dead() noexcept;
     void add_requests() noexcept;

@@ -54,8 +54,13 @@ uint64_t Billing::price(uint32_t index, Day day) const noexcept {
     const uint32_t slot = slots_.groups[index].counters;
     const Counter counted =
         group.price_model == PriceModel::cpc ? Counter::clicks : Counter::conversions;
-    const auto read = [&](Counter counter) {
-        return slot == kNone ? 0 : state_.slot(slot).at(counter).read(day);
+    // Yesterday counts as well, or each midnight would forget what a serve is worth.
+    const auto read = [&](Counter counter) -> uint64_t {
+        if (slot == kNone) {
+            return 0;
+        }
+        const DayCounter& counts = state_.slot(slot).at(counter);
+        return counts.read(day) + counts.read(static_cast<Day>(day - 1));
     };
     return pacing::reserved_price(group.price_model, group.price, read(counted),
                                   read(Counter::impressions));
@@ -81,7 +86,7 @@ bool Billing::take_budget(uint32_t index, Millis now, const LocalDay& today,
         return true;
     }
     Limits limits = budget_limits(group);
-    limits.day = std::min(limits.day, state_.pace(pace).allowed_on(today.day));
+    limits.day = std::min(limits.day, state_.pace(pace).allowed_on(today.day, group.strategy));
     WallSlot& wall = state_.wall(slots.budget);
     if (group.estimated() && !has_room(wall, today.day, limits, group.price)) {
         return false;  // what comes of it could not be paid
@@ -89,7 +94,9 @@ bool Billing::take_budget(uint32_t index, Millis now, const LocalDay& today,
     if (!wall.take(today.day, price, limits.day, limits.lifetime, today.day)) {
         return false;
     }
-    wall.reserve(budget_times(group, today), today.day, now, price);
+    if (!wall.reserve(budget_times(group, today), today.day, now, price)) {
+        return false;
+    }
     reserved = static_cast<MicroCents>(price);
     return true;
 }
@@ -137,7 +144,8 @@ bool Billing::take(uint32_t index, Millis now, MicroCents& reserved) noexcept {
             return false;
         }
         const Limits limits = impression_limits(group);
-        const uint64_t allowed = state_.pace(slots.impressions_pace).allowed_on(today.day);
+        const uint64_t allowed =
+            state_.pace(slots.impressions_pace).allowed_on(today.day, group.strategy);
         if (!state_.wall(slots.impressions)
                  .take(today.day, 1, std::min(limits.day, allowed), limits.lifetime, today.day)) {
             return false;
@@ -149,9 +157,11 @@ bool Billing::take(uint32_t index, Millis now, MicroCents& reserved) noexcept {
         }
         return false;
     }
-    if (limited && group.cap_on == CapOn::impression) {
-        state_.wall(slots.impressions)
-            .reserve(today.times(group.impression_cap > 0), today.day, now, 1);
+    if (limited && group.cap_on == CapOn::impression &&
+        !state_.wall(slots.impressions)
+             .reserve(today.times(group.impression_cap > 0), today.day, now, 1)) {
+        cancel_budget(group, now, reserved);
+        return false;
     }
     return true;
 }
@@ -162,14 +172,19 @@ void Billing::give_back(uint32_t index, Millis now, MicroCents reserved) noexcep
     if (group.limits(EventType::impression)) {
         WallSlot& wall = state_.wall(slots_.groups[index].impressions);
         if (group.cap_on == CapOn::impression) {
-            wall.release(today.times(group.impression_cap > 0), today.day, now, 1);
+            wall.cancel(today.times(group.impression_cap > 0), today.day, now, 1);
         } else {
             wall.give_back(today.day, 1);
         }
     }
+    cancel_budget(group, now, reserved);
+}
+
+void Billing::cancel_budget(const GroupRecord& group, Millis now, MicroCents reserved) noexcept {
     if (reserved > 0 && budget_slot(group) != kNone) {
+        const LocalDay today = day_of(group, now);
         state_.wall(budget_slot(group))
-            .release(budget_times(group, today), today.day, now, static_cast<uint64_t>(reserved));
+            .cancel(budget_times(group, today), today.day, now, static_cast<uint64_t>(reserved));
     }
 }
 
@@ -226,10 +241,10 @@ Invalid Billing::settle(const Event& event, uint32_t index, MicroCents reserved)
     const uint32_t budget = budget_slot(group);
     const auto price = static_cast<uint64_t>(std::max<MicroCents>(0, event.price));
     const auto limits = budget_limits(group);
-    const auto release = [&] {
+    const auto resolve = [&] {
         if (budget != kNone && reserved > 0) {
-            state_.wall(budget).release(budget_times(group, served), served.day, event.issued,
-                                        static_cast<uint64_t>(reserved));
+            state_.wall(budget).resolve(budget_times(group, served), served.day, event.issued,
+                                        static_cast<uint64_t>(reserved), today);
         }
     };
     const auto pay_reserved = [&] {
@@ -253,7 +268,7 @@ Invalid Billing::settle(const Event& event, uint32_t index, MicroCents reserved)
             if (capped && !state_.wall(slots.impressions)
                                .confirm(served.times(group.impression_cap > 0), served.day,
                                         event.issued, 1, walls.day, walls.lifetime, today)) {
-                release();
+                resolve();
                 return Invalid::late;
             }
             if (!pay_reserved()) {
@@ -265,7 +280,7 @@ Invalid Billing::settle(const Event& event, uint32_t index, MicroCents reserved)
             // What was reserved for a click or an action was only an expectation. A
             // viewable impression is still to come.
             if (price == 0 && group.price_model != PriceModel::vcpm) {
-                release();
+                resolve();
             }
             break;
         }

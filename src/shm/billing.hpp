@@ -47,6 +47,7 @@ private:
     bool clicks_left(uint32_t group, Day day) const noexcept;
     bool take_budget(uint32_t group, Millis now, const LocalDay& today,
                      MicroCents& reserved) noexcept;
+    void cancel_budget(const GroupRecord& group, Millis now, MicroCents reserved) noexcept;
     bool displace(WallSlot& wall, const LocalDay& today, const GroupRecord& group, uint64_t price,
                   const Limits& limits) noexcept;
     static bool has_room(const WallSlot& wall, Day day, const Limits& limits,

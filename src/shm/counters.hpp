@@ -17,16 +17,20 @@ namespace ads {
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
 
-// {day : 12, used : 52}
+// {day : 14, used : 50}. The day lasts until 2070.
 class DayCount {
 public:
-    static constexpr uint64_t kMaxUsed = (uint64_t{1} << 52) - 1;
+    static constexpr int kUsedBits = 50;
+    static constexpr uint64_t kMaxUsed = (uint64_t{1} << kUsedBits) - 1;
+    static constexpr Day kMaxDay = (1 << (64 - kUsedBits)) - 1;
 
     constexpr explicit DayCount(uint64_t word) noexcept : word_(word) {}
     static constexpr uint64_t pack(Day day, uint64_t used) noexcept {
-        return static_cast<uint64_t>(day) << 52 | used;
+        return static_cast<uint64_t>(day) << kUsedBits | used;
     }
-    constexpr Day day() const noexcept { return static_cast<Day>(word_ >> 52); }
+    // A day that has no number here is not counted, and nothing can be taken on it.
+    static constexpr bool holds(Day day) noexcept { return day > 0 && day <= kMaxDay; }
+    constexpr Day day() const noexcept { return static_cast<Day>(word_ >> kUsedBits); }
     constexpr uint64_t used() const noexcept { return word_ & kMaxUsed; }
 
 private:
@@ -44,6 +48,9 @@ inline constexpr Counter counter_of(EventType type) noexcept {
 
 // Adds n to today's word; whatever other day it holds is over.
 inline void count_day(std::atomic<uint64_t>& word, Day day, uint64_t n) noexcept {
+    if (!DayCount::holds(day)) {
+        return;
+    }
     uint64_t seen = word.load(std::memory_order_relaxed);
     for (;;) {
         const DayCount now{seen};
@@ -56,7 +63,7 @@ inline void count_day(std::atomic<uint64_t>& word, Day day, uint64_t n) noexcept
 }
 
 // For those who do not know what day it is.
-inline constexpr Day kNoToday = 0xfff;
+inline constexpr Day kNoToday = DayCount::kMaxDay;
 
 // One counter of one group.
 struct DayCounter {
@@ -66,6 +73,9 @@ struct DayCounter {
     // past to have a word. A stored day does not go back, but for one that lies
     // ahead of `today`: then the clock was wrong, and the count is gone already.
     bool take(Day day, uint64_t n, uint64_t limit, Day today = kNoToday) noexcept {
+        if (!DayCount::holds(day)) {
+            return false;
+        }
         auto& word = words[day & 1];
         uint64_t seen = word.load(std::memory_order_relaxed);
         for (;;) {
@@ -151,7 +161,9 @@ struct SlotHead {
 };
 static_assert(sizeof(SlotHead) == 8);
 
-inline constexpr size_t kSlotBytes = 256;
+// More than any of them needs: a field that is added at the end of one is zero in the
+// files that are there.
+inline constexpr size_t kSlotBytes = 384;
 
 // The counters of one ad group.
 struct alignas(64) GroupSlot {
@@ -159,6 +171,7 @@ struct alignas(64) GroupSlot {
     std::array<DayCounter, kCounters> counters;
     std::array<std::atomic<uint64_t>, kRefusals> refusals;  // of the newest day, by reason
     DayCounter anonymous;  // serves to visitors without a session, where those are capped
+    std::array<std::atomic<uint64_t>, 16> room;
 
     DayCounter& at(Counter c) noexcept { return counters[static_cast<size_t>(c)]; }
     const DayCounter& at(Counter c) const noexcept { return counters[static_cast<size_t>(c)]; }

@@ -111,7 +111,42 @@ bool Ledger::toss(uint32_t index) noexcept {
     if (slots.counters != kNone) {
         state_.mark_tossed(slots.counters);
     }
-    return threshold == pacing::kAlways || pacing::passes(rng_.next(), threshold);
+    if (threshold == pacing::kAlways) {
+        return true;
+    }
+    const uint64_t random = rng_.next();
+    return pacing::passes(random, threshold) ||
+           (group.strategy == Strategy::adaptive && pacing::passes(random, first_today(index)));
+}
+
+// The threshold without those limits that have served nothing today: whoever starts a
+// campaign, or asks for an ad after midnight, sees one at once.
+pacing::Threshold Ledger::first_today(uint32_t index) noexcept {
+    const GroupRecord& group = image_.groups()[index];
+    const GroupSlots& slots = slots_.groups[index];
+    const Day day = today(group);
+    pacing::Threshold threshold = pacing::kAlways;
+    const auto apply = [&](uint32_t slot, bool served) noexcept {
+        if (slot == kNone) {
+            threshold = pacing::kNever;
+        } else if (const PaceSlot& pace = state_.pace(slot); served || pace.exhausted_on(day)) {
+            threshold = pacing::combined(threshold, pace.threshold.load(std::memory_order_relaxed));
+        }
+    };
+    const bool served =
+        slots.counters == kNone || state_.slot(slots.counters).at(Counter::serves).read(day) > 0;
+    if (group.limits(EventType::impression)) {
+        apply(slots.impressions_pace, served);
+    }
+    if (group.limits(EventType::click)) {
+        apply(slots.clicks_pace, served);
+    }
+    if (image_.campaign_of(group).has_budget) {
+        const CampaignSlots& campaign = slots_.campaigns[group.campaign];
+        apply(campaign.paces[static_cast<size_t>(group.strategy)],
+              campaign.budget == kNone || !state_.wall(campaign.budget).untouched(day));
+    }
+    return threshold;
 }
 
 bool Ledger::take_frequency(const Pick& pick) noexcept {

@@ -64,6 +64,7 @@ private:
         return group.caps.count > 0 && request_.session.empty() && !request_.invalid &&
                anonymous_cap_ != kNoAnonymousCap;
     }
+    pacing::Threshold first_today(uint32_t index) noexcept;
     bool take_frequency(const Pick& pick) noexcept;
 
     const Image& image_;

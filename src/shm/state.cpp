@@ -19,7 +19,7 @@ size_t pages(size_t bytes) noexcept {
 }
 
 size_t workers_offset() noexcept {
-    return pages(sizeof(StateHead));
+    return kHeadBytes;
 }
 
 size_t curves_offset() noexcept {
@@ -72,7 +72,7 @@ void State::format(std::span<std::byte> memory, uint64_t dedupe_entries, uint32_
 }
 
 const char* State::check(std::span<const std::byte> memory, size_t size) noexcept {
-    if (size < sizeof(StateHead) || memory.size() < sizeof(StateHead)) {
+    if (size < kHeadBytes || memory.size() < sizeof(StateHead)) {
         return "it is too short";
     }
     const auto* head = reinterpret_cast<const StateHead*>(memory.data());
@@ -103,7 +103,8 @@ State State::attach(std::byte* memory) noexcept {
     return state;
 }
 
-uint32_t State::assign_slots(std::span<const SlotKey> keys, std::span<uint32_t> out, Seconds now) {
+uint32_t State::assign_slots(std::span<const SlotKey> keys, std::span<uint32_t> out, Seconds now,
+                             const Grow& grow) {
     const uint32_t count = slots();
     std::unordered_map<uint64_t, uint32_t> owned;
     std::vector<uint32_t> free;
@@ -129,8 +130,14 @@ uint32_t State::assign_slots(std::span<const SlotKey> keys, std::span<uint32_t> 
         for (const auto& [key, slot] : owned) {
             if (slots_[slot].head.last_seen.load(std::memory_order_relaxed) + kKeepDays < today) {
                 slots_[slot].head.id.store(0, std::memory_order_relaxed);
-                free.insert(free.begin(), slot);
+                free.push_back(slot);
             }
+        }
+    }
+    if (homeless.size() > free.size() && grow) {
+        grow(count + (homeless.size() - free.size()));
+        for (uint32_t i = count; i < slots(); i++) {
+            free.push_back(i);
         }
     }
     uint32_t without = 0;

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "core/event.hpp"
@@ -36,6 +37,7 @@ enum class Total : uint8_t {
     quarantined,  // refused by it for good
 };
 inline constexpr size_t kTotals = 9;
+inline constexpr size_t kTotalsRoom = 32;
 
 struct alignas(64) TotalCounter {
     std::atomic<uint64_t> value;
@@ -62,13 +64,14 @@ struct StateHead {
     Lease pacing;                 // of the one who paces
     DedupeStats dedupe;
     Health health;
-    std::array<TotalCounter, kTotals> totals;
-    EventCounts events;  // last: what an earlier version wrote is zero here
+    std::array<TotalCounter, kTotalsRoom> totals;
+    EventCounts events;
 };
-// Whole pages are kept for it: as long as it fits into these, files stay as they are.
-static_assert(sizeof(StateHead) <= 4096);
+// So much is kept for it: a field that is added at its end is zero in the files that are there.
+inline constexpr size_t kHeadBytes = 16'384;
+static_assert(sizeof(StateHead) <= kHeadBytes);
 
-inline constexpr uint64_t kStateMagic = 0x3530'6574'6174'7361;  // changes with the layout
+inline constexpr uint64_t kStateMagic = 0x3630'6574'6174'7361;  // changes with the layout
 
 class State {
 public:
@@ -138,10 +141,13 @@ public:
     uint32_t slots() const noexcept { return head_->slots.load(std::memory_order_acquire); }
 
     // Gives each key its slot, in `out`: the one it has, else a free one, else one
-    // whose owner has been gone for some days. Returns how many found none (they
-    // get kNoSlot). One caller at a time.
+    // whose owner has been gone for some days. Where these are too few, `grow` is asked for
+    // that many slots in all. Returns how many found none (they get kNoSlot). One caller at
+    // a time.
     static constexpr uint32_t kNoSlot = 0xffff'ffff;
-    uint32_t assign_slots(std::span<const SlotKey> keys, std::span<uint32_t> out, Seconds now);
+    using Grow = std::function<void(uint64_t slots)>;
+    uint32_t assign_slots(std::span<const SlotKey> keys, std::span<uint32_t> out, Seconds now,
+                          const Grow& grow = {});
 
     // The slots that these have, kNoSlot for those without.
     void find_slots(std::span<const SlotKey> keys, std::span<uint32_t> out) const;

@@ -21,6 +21,7 @@ struct alignas(64) WallSlot {
     DayCounter expired;             // and those that did not
     std::atomic<uint64_t> tosses;   // of a campaign, {day, count}
     std::atomic<uint64_t> offered;  // the money they were about
+    std::array<std::atomic<uint64_t>, 22> room;
 
     // All or nothing.
     bool take(Day day, uint64_t n, uint64_t limit, uint64_t lifetime_limit, Day today) noexcept {
@@ -66,12 +67,17 @@ struct alignas(64) WallSlot {
     }
 
     // Puts n, which was taken on `day`, into flight. Buckets that belong to no day
-    // (a lifetime's) are freed to `day`.
-    void reserve(const pacing::BucketTimes& times, Day day, Millis now, uint64_t n) noexcept {
+    // (a lifetime's) are freed to `day`. False: the bucket is full, and n is given back.
+    bool reserve(const pacing::BucketTimes& times, Day day, Millis now, uint64_t n) noexcept {
         const auto step = apply(place(times, now), [&](uint64_t word) {
             return pacing::reserve(word, times.stamp(now), n);
         });
+        if (!step.done) {
+            give_back(day, n);
+            return false;
+        }
         free_expired(times, day, step);
+        return true;
     }
 
     // What is in flight of a serve of then; it stays taken.
@@ -95,19 +101,32 @@ struct alignas(64) WallSlot {
         return true;
     }
 
-    // What is in flight of a serve of then is free again: it was an expectation, or
-    // the serve was taken back.
-    void release(const pacing::BucketTimes& served, Day day, Millis at, uint64_t n) noexcept {
+    // The pixel of a serve of `day` came, and what was reserved for it was an expectation
+    // only: it is free again. It counts as confirmed: a serve that is seen.
+    void resolve(const pacing::BucketTimes& served, Day day, Millis at, uint64_t n,
+                 Day today) noexcept {
+        const uint64_t there = settle(served, at, n);
+        give_back(day, there);
+        confirmed.count(day, there, today);
+    }
+
+    // The serve is undone.
+    void cancel(const pacing::BucketTimes& served, Day day, Millis at, uint64_t n) noexcept {
         give_back(day, settle(served, at, n));
     }
 
     // Frees what nothing can confirm any more.
     void expire(const pacing::BucketTimes& times, Day today, Millis now) noexcept {
-        for (auto& bucket : buckets) {
-            const auto step =
-                apply(bucket, [&](uint64_t word) { return pacing::expire(word, times, now); });
+        for (uint32_t i = 0; i < pacing::kBuckets; i++) {
+            const auto step = apply(
+                buckets[i], [&](uint64_t word) { return pacing::expire(word, i, times, now); });
             free_expired(times, today, step);
         }
+    }
+
+    // Whether anything was served on that day, by what is left of it.
+    bool untouched(Day day) const noexcept {
+        return used.read(day) == 0 && confirmed.read(day) == 0 && expired.read(day) == 0;
     }
 
     uint64_t in_flight(const pacing::BucketTimes& times) const noexcept {
@@ -120,7 +139,7 @@ struct alignas(64) WallSlot {
 
 private:
     std::atomic<uint64_t>& place(const pacing::BucketTimes& times, Millis at) noexcept {
-        return buckets[pacing::Reservations::place(times, at)];
+        return buckets[times.place(at)];
     }
 
     template <class F>
@@ -158,7 +177,6 @@ static_assert(sizeof(WallSlot) == kSlotBytes);
 // request.
 struct alignas(64) PaceSlot {
     SlotHead head;
-    pacing::State state;
     std::atomic<pacing::Threshold> threshold;
     std::atomic<uint64_t> allowed;  // may be used by now, {day, amount}
     std::atomic<double> probability;
@@ -167,16 +185,26 @@ struct alignas(64) PaceSlot {
     std::atomic<double> utilization;
     std::atomic<PaceStatus> status;
     std::atomic<bool> exhausted;
+    pacing::State state;
 
     void publish(Day day, const pacing::Aim& aim, const pacing::Pace& pace) noexcept;
 
     // Only `even` says how much by now; its new day begins with nothing.
-    uint64_t allowed_on(Day day) const noexcept {
+    uint64_t allowed_on(Day day, Strategy strategy) const noexcept {
+        if (strategy != Strategy::even) {
+            return pacing::kUnlimited;
+        }
         const DayCount word(allowed.load(std::memory_order_relaxed));
-        return word.used() == pacing::kUnlimited || word.day() == day ? word.used() : 0;
+        return word.day() == day ? word.used() : 0;
+    }
+
+    // Whether a tick has found that nothing is left for that day.
+    bool exhausted_on(Day day) const noexcept {
+        return exhausted.load(std::memory_order_relaxed) &&
+               DayCount(allowed.load(std::memory_order_relaxed)).day() == day;
     }
 };
-static_assert(sizeof(PaceSlot) == kSlotBytes);
+static_assert(sizeof(PaceSlot) <= kSlotBytes);
 static_assert(std::atomic<double>::is_always_lock_free);
 
 // The traffic of a placement; the first of all is of the site.
@@ -184,6 +212,8 @@ struct alignas(64) CurveSlot {
     std::atomic<uint32_t> placement;  // hash of its slug; 0: free
     std::atomic<uint64_t> requests;
     pacing::Curve curve;  // of the one who ticks
+    std::array<std::atomic<uint64_t>, 225> room;
 };
+static_assert(sizeof(CurveSlot) == 3072);
 
 }  // namespace ads

@@ -5,6 +5,8 @@
 #include <poll.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -306,6 +308,102 @@ TEST_F(PublishTest, StopsWhileItWorks) {
     editor().stop();
     editor().stop();
     EXPECT_LE(target_.zone.generation(), 1u);
+}
+
+// ---- ad groups come and go ----
+
+class Churn {
+public:
+    explicit Churn(uint32_t groups) {
+        while (ids_.size() < groups) {
+            ids_.push_back(++last_);
+        }
+    }
+
+    // A tenth of the groups is replaced by new ones.
+    void next_day() {
+        for (size_t i = day_++ % 10; i < ids_.size(); i += 10) {
+            ids_[i] = ++last_;
+        }
+    }
+
+    const std::vector<Id>& ids() const { return ids_; }
+
+private:
+    std::vector<Id> ids_;
+    Id last_ = 0;
+    size_t day_ = 0;
+};
+
+// Those that are gone keep their slots for some days: there must be room for both.
+TEST(IoChurn, NewAdGroupsHaveCountersOnEachOfTenDays) {
+    TempFolder folder;
+    StateFile file;
+    std::string error;
+    std::string notice;
+    ASSERT_TRUE(file.open(folder.file("state"), 1 << 16, error, notice)) << error;
+    shm_test::Memory zone_memory(16 << 20);
+    Zone::format(zone_memory.span());
+    const Target target{Zone::attach(zone_memory.data()), file.state(), &file};
+    const uint32_t pin = Zone(target.zone).enter(this_process(), process_alive);
+    Churn churn(1300);
+    for (int day = 0; day < 10; day++, churn.next_day()) {
+        std::string list;
+        for (const Id id : churn.ids()) {
+            list += (list.empty() ? "" : ", ") + (R"({"id": )" + std::to_string(id)) +
+                    R"(, "pacing": {"daily_impression_cap": 10}, "creatives": [{"id": )" +
+                    std::to_string(id + 1'000'000) +
+                    R"(, "type": "native", "content": {"t": "x"},)"
+                    R"( "click_url": "https://a.example/"}]})";
+        }
+        const auto compiled = catalog::compile(
+            R"({"placements": [{"id": "p"}], "campaigns": [{"id": 1, "ad_groups": [)" + list +
+                "]}]}",
+            kNow + day * 86'400);
+        ASSERT_TRUE(compiled.ok());
+        uint32_t without = 0;
+        ASSERT_EQ(
+            publish_image(target, compiled.bytes, this_process(), kNow + day * 86'400, without),
+            Publish::done);
+        EXPECT_EQ(without, 0u) << "day " << day;
+        uint64_t generation = 0;
+        for (const auto& slots : Zone(target.zone).pin(pin, generation).group_slots()) {
+            ASSERT_NE(slots.counters, kNone);
+            ASSERT_NE(slots.impressions, kNone);
+            ASSERT_NE(slots.impressions_pace, kNone);
+        }
+    }
+}
+
+TEST(IoChurn, TheFileGrowsByWhatIsKeptAndNoMore) {
+    const bool longer = std::getenv("ADS_TEST_LONG") != nullptr;
+    const uint32_t groups = longer ? 100'000 : 10'000;
+    TempFolder folder;
+    StateFile file;
+    std::string error;
+    std::string notice;
+    ASSERT_TRUE(file.open(folder.file("state"), 1 << 16, error, notice)) << error;
+    State state = file.state();
+    Churn churn(groups);
+    for (int day = 0; day < 10; day++, churn.next_day()) {
+        std::vector<SlotKey> keys;
+        for (const Id id : churn.ids()) {
+            for (const auto kind :
+                 {SlotKind::group, SlotKind::impressions, SlotKind::pace_impressions}) {
+                keys.push_back({id, kind});
+            }
+        }
+        std::vector<uint32_t> slots(keys.size());
+        EXPECT_EQ(state.assign_slots(keys, slots, kNow + day * 86'400,
+                                     [&](uint64_t wanted) { file.reserve(wanted); }),
+                  0u)
+            << "day " << day;
+        std::sort(slots.begin(), slots.end());
+        EXPECT_EQ(std::adjacent_find(slots.begin(), slots.end()), slots.end())
+            << "no slot is given twice";
+    }
+    // Four days' worth of those that are gone, twice at most: it doubles when it grows.
+    EXPECT_LE(file.state().slots(), 2 * (3 * groups + 4 * 3 * groups / 10));
 }
 
 }  // namespace

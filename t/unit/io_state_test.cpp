@@ -1,8 +1,13 @@
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 
 #include "io/state_file.hpp"
@@ -228,6 +233,185 @@ TEST_F(StateFileTest, AGoodFileIsNotSetAsideForLackOfMemory) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
     EXPECT_EQ(names(), std::vector<std::string>{"state"});
+}
+
+// ---- the layout before this one ----
+
+// Writes a state as the version before did, by its offsets.
+class OldState {
+public:
+    static constexpr size_t kWorkers = 4096;
+    static constexpr size_t kCurves = kWorkers + 540'672;
+    static constexpr size_t kTossed = kCurves + 86'016;
+    static constexpr size_t kDedupe = kTossed + 16'384;
+    static constexpr size_t kEntries = 4096;
+    static constexpr size_t kSlots = kDedupe + 16 * kEntries;
+    static constexpr uint32_t kSlotCount = 8;
+
+    OldState() : bytes_(kSlots + 256 * kSlotCount) {
+        put<uint64_t>(0, 0x3530'6574'6174'7361);
+        put<uint32_t>(8, 0xabcd);
+        put<uint32_t>(12, 256);
+        put<uint64_t>(16, 111);
+        put<uint64_t>(24, 222);
+        put<uint64_t>(32, kDedupe);
+        put<uint64_t>(40, kEntries);
+        put<uint64_t>(48, kSlots);
+        put<uint32_t>(56, kSlotCount);
+        put<uint64_t>(72, 33);                      // evicted
+        put<uint64_t>(384 + 64 * 2, 44);            // invalid
+        put<uint64_t>(384 + 64 * 8, 55);            // quarantined
+        put<uint64_t>(960 + 8 * (31 * 5 + 4), 66);  // the last of the events
+    }
+
+    template <class T>
+    void put(size_t at, T value) {
+        std::memcpy(bytes_.data() + at, &value, sizeof value);
+    }
+    void slot(uint32_t index, uint32_t id, SlotKind kind) {
+        put<uint32_t>(kSlots + 256 * index, id);
+        put<uint16_t>(kSlots + 256 * index + 4, 20'773);
+        put<uint8_t>(kSlots + 256 * index + 6, static_cast<uint8_t>(kind));
+    }
+    void word(uint32_t index, size_t number, uint64_t value) {
+        put<uint64_t>(kSlots + 256 * index + 8 * number, value);
+    }
+    static uint64_t day(uint64_t day, uint64_t used) { return day << 52 | used; }
+
+    std::string text() const { return {bytes_.data(), bytes_.size()}; }
+
+private:
+    std::vector<char> bytes_;
+};
+
+class OldStateTest : public StateFileTest {
+protected:
+    OldStateTest() {
+        old_.slot(0, 12, SlotKind::group);
+        old_.word(0, 1, OldState::day(320, 5));     // serves, even day
+        old_.word(0, 12, OldState::day(321, 777));  // spend, odd day
+        old_.word(0, 13, OldState::day(320, 9));    // refused by status
+        old_.word(0, 29, OldState::day(320, 3));    // by the cap
+        old_.word(0, 30, OldState::day(320, 2));    // anonymous
+        old_.slot(1, 7, SlotKind::budget);
+        old_.word(1, 1, OldState::day(320, 1000));
+        old_.word(1, 3, 5000);  // lifetime
+        // 40 units of the serves of 12:00:00 to 12:00:07, of day 320.
+        old_.word(1, 4 + 5400 % 16, (uint64_t{320 % 8} << 17 | 5400) << 44 | 40);
+        old_.word(1, 20, OldState::day(320, 900));  // confirmed
+        old_.word(1, 22, OldState::day(320, 60));   // expired
+        old_.word(1, 24, OldState::day(320, 8));    // tosses
+        old_.word(1, 25, OldState::day(320, 80));   // offered
+        old_.slot(2, 7, pace_of(Strategy::adaptive));
+        old_.put<double>(OldState::kSlots + 512 + 8 + 16, 4200.0);  // used before today
+        old_.put<uint64_t>(OldState::kDedupe + 16 * 5, 0x1234);
+        old_.put<uint64_t>(OldState::kDedupe + 16 * 5 + 8, 0x5678);
+        old_.put<uint64_t>(OldState::kWorkers + 2112 * 3, 0x99'0000'0001);  // a dead worker
+        old_.put<uint32_t>(OldState::kWorkers + 2112 * 3 + 8, 1);
+        old_.put<uint32_t>(OldState::kCurves + 1280, 0xfeed);
+        old_.put<uint64_t>(OldState::kCurves + 1280 + 8, 88);
+        old_.put<float>(OldState::kCurves + 1280 + 16, 2.5f);
+        std::filesystem::create_directory(state_folder());
+        std::ofstream(path(), std::ios::binary) << old_.text();
+    }
+
+    OldState old_;
+};
+
+TEST_F(OldStateTest, IsConverted) {
+    const auto file = open("was converted");
+    EXPECT_FALSE(file->fresh()) << "it knows what was before";
+    EXPECT_EQ(names(), std::vector<std::string>{"state"});
+    State state = file->state();
+    EXPECT_EQ(state.head().node, 0xabcdu);
+    EXPECT_EQ(state.head().session_key.k0, 111u);
+    EXPECT_EQ(state.head().session_key.k1, 222u);
+    EXPECT_EQ(state.head().dedupe.evicted, 33u);
+    EXPECT_EQ(state.total(Total::invalid), 44u);
+    EXPECT_EQ(state.total(Total::quarantined), 55u);
+    EXPECT_EQ(state.events(static_cast<Invalid>(31), EventType::conversion), 66u);
+    ASSERT_EQ(state.slots(), OldState::kSlotCount);
+
+    const std::array<SlotKey, 3> keys{SlotKey{12, SlotKind::group}, SlotKey{7, SlotKind::budget},
+                                      SlotKey{7, pace_of(Strategy::adaptive)}};
+    std::array<uint32_t, 3> slots{};
+    state.find_slots(keys, slots);
+    EXPECT_EQ(slots, (std::array<uint32_t, 3>{0, 1, 2}));
+    const GroupSlot& group = state.slot(0);
+    EXPECT_EQ(group.head.last_seen, 20'773);
+    EXPECT_EQ(group.at(Counter::serves).read(320), 5u);
+    EXPECT_EQ(group.at(Counter::spend).read(321), 777u);
+    EXPECT_EQ(DayCount(group.refusals[refusal_index(Reason::status)]).used(), 9u);
+    EXPECT_EQ(DayCount(group.refusals[refusal_index(Reason::cap)]).used(), 3u);
+    EXPECT_EQ(DayCount(group.refusals[refusal_index(Reason::cap)]).day(), 320u);
+    EXPECT_EQ(group.anonymous.read(320), 2u);
+
+    WallSlot& wall = state.wall(1);
+    const auto times = pacing::BucketTimes::of(320, 0, 120);
+    const Millis noon = 43'200'000;
+    EXPECT_EQ(wall.used.read(320), 1000u);
+    EXPECT_EQ(wall.lifetime, 5000u);
+    EXPECT_EQ(wall.in_flight(times), 40u);
+    EXPECT_EQ(wall.confirmed.read(320), 900u);
+    EXPECT_EQ(wall.expired.read(320), 60u);
+    EXPECT_EQ(DayCount(wall.tosses).used(), 8u);
+    EXPECT_EQ(DayCount(wall.offered).used(), 80u);
+    EXPECT_EQ(wall.settle(times, noon + 7999, 10), 10u) << "a pixel finds its reservation";
+    wall.expire(times, 320, noon + 127'999);
+    EXPECT_EQ(wall.in_flight(times), 30u);
+    wall.expire(times, 320, noon + 128'000);
+    EXPECT_EQ(wall.in_flight(times), 0u);
+    EXPECT_EQ(wall.used.read(320), 970u);
+
+    EXPECT_EQ(state.pace(2).state.before, 4200.0);
+    EXPECT_EQ(state.dedupe().workers()[3].who, 0x99'0000'0001u);
+    EXPECT_EQ(state.dedupe().workers()[3].pending_count, 1u);
+    const auto* entries = reinterpret_cast<const DedupeEntry*>(
+        reinterpret_cast<const std::byte*>(&state.head()) + state.head().dedupe_offset);
+    EXPECT_EQ(entries[5].control, 0x1234u);
+    EXPECT_EQ(entries[5].key, 0x5678u);
+    EXPECT_EQ(state.curves()[1].placement, 0xfeedu);
+    EXPECT_EQ(state.curves()[1].requests, 88u);
+    EXPECT_EQ(state.curves()[1].curve.bins[0], 2.5f);
+    EXPECT_TRUE(file->reserve(100)) << "it grows like any other";
+}
+
+TEST_F(OldStateTest, IsLeftAloneWhileAnOlderNginxRuns) {
+    int ready[2];
+    int end[2];
+    ASSERT_EQ(pipe(ready), 0);
+    ASSERT_EQ(pipe(end), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        close(end[1]);
+        const int fd = ::open(path().c_str(), O_RDWR);
+        if (mmap(nullptr, 4096, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED) {
+            _exit(1);
+        }
+        char byte = 'x';
+        _exit(write(ready[1], &byte, 1) == 1 && read(end[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    char byte = 0;
+    ASSERT_EQ(read(ready[0], &byte, 1), 1);
+    StateFile file;
+    std::string error;
+    std::string notice;
+    EXPECT_FALSE(file.open(state_folder(), kDedupe, error, notice));
+    EXPECT_NE(error.find("in use by process " + std::to_string(child)), std::string::npos) << error;
+    EXPECT_NE(error.find("start it again instead of upgrading"), std::string::npos) << error;
+    for (const int fd : {ready[0], ready[1], end[0], end[1]}) {
+        close(fd);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    open("was converted");
+}
+
+TEST_F(OldStateTest, ADamagedOneIsSetAside) {
+    old_.put<uint64_t>(48, OldState::kSlots + 8);
+    std::ofstream(path(), std::ios::binary) << old_.text();
+    EXPECT_TRUE(open("cannot be used")->fresh());
 }
 
 }  // namespace

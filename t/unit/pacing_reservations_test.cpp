@@ -190,9 +190,9 @@ private:
         if (step.freed > 0) {
             freed(t.day_of(step.stamp), step.freed);
         }
-        const size_t place = Reservations::place(t, now_);
+        const size_t place = t.place(now_);
         forget([&](const Served& s) {
-            return Reservations::place(times(s.day), s.at) == place &&
+            return times(s.day).place(s.at) == place &&
                    (s.day != day || t.number(s.at) != t.number(now_));
         });
         served_.push_back({now_, day, n});

@@ -218,12 +218,21 @@ TEST(ShmCounters, EachTypeHasItsOwn) {
     EXPECT_EQ(slot.at(Counter::spend).read(9), 77u);
 }
 
-// The last day that twelve bits hold.
+// A wrong clock makes nothing unlimited: on a day that has no number nothing is taken.
 TEST(ShmCounters, TheLastDay) {
-    DayCounter counter{};
-    EXPECT_TRUE(counter.take(4095, 5, 5));
-    EXPECT_FALSE(counter.take(4095, 1, 5));
-    EXPECT_EQ(counter.read(4095), 5u);
+    for (const int day : {4095, 4096, 4097, 16'383}) {
+        DayCounter counter{};
+        EXPECT_TRUE(counter.take(static_cast<Day>(day), 5, 5)) << day;
+        EXPECT_FALSE(counter.take(static_cast<Day>(day), 1, 5)) << day;
+        EXPECT_EQ(counter.read(static_cast<Day>(day)), 5u) << day;
+    }
+    for (const int day : {0, 16'384, 16'385, 65'535}) {
+        DayCounter counter{};
+        EXPECT_FALSE(counter.take(static_cast<Day>(day), 1, 5)) << day;
+        std::atomic<uint64_t> word{};
+        count_day(word, static_cast<Day>(day), 1);
+        EXPECT_EQ(word, 0u) << day;
+    }
 }
 
 }  // namespace

@@ -244,6 +244,59 @@ TEST_F(ShmBilling, ClicksReserveAnExpectationAndPayInFull) {
     EXPECT_EQ(spent(), 40 * kCent);
 }
 
+// The share of serves that are seen: of clicks it is what resolves, not what is paid.
+TEST_F(ShmBilling, AnImpressionThatResolvesAClicksReservationIsConfirmed) {
+    load({{R"({"strategy": "asap"})", R"({"model": "cpc", "amount_cents": 40})"}},
+         R"({"type": "daily", "amount_cents": 6000})");
+    uint64_t seen = 0;
+    for (int i = 0; i < 10; i++) {
+        ASSERT_TRUE(serve(kNow + i));
+        if (i % 5 != 0) {
+            EXPECT_EQ(event(EventType::impression, kNow + i, kNow + 1000), Invalid::none);
+            seen += static_cast<uint64_t>(reserved_);
+        }
+    }
+    EXPECT_EQ(budget().confirmed.read(320), seen);
+    EXPECT_EQ(spent(), seen / 4) << "in flight: two of ten";
+    tick(kNow + 140'000);
+    EXPECT_EQ(spent(), 0u);
+    EXPECT_EQ(budget().expired.read(320), seen / 4);
+    ASSERT_TRUE(serve(kNow + 150'000));
+    billing().give_back(0, kNow + 150'000, reserved_);
+    EXPECT_EQ(budget().confirmed.read(320), seen) << "a serve that is undone was not seen";
+    EXPECT_EQ(spent(), 0u);
+}
+
+TEST_F(ShmBilling, WhatAServeIsWorthOutlivesMidnight) {
+    load({{R"({"strategy": "asap"})", R"({"model": "cpc", "amount_cents": 40})"}},
+         R"({"type": "daily", "amount_cents": 6000})");
+    for (int i = 0; i < 9000; i++) {
+        count(Counter::impressions, kNow);
+        if (i % 20 == 0) {
+            count(Counter::clicks, kNow);
+        }
+    }
+    const uint64_t price = billing().price(0, 320);
+    EXPECT_EQ(price, 40 * kCent * 451 / 10'000);
+    EXPECT_EQ(billing().price(0, 321), price) << "tomorrow";
+    EXPECT_EQ(billing().price(0, 322), 40 * kCent / 1000) << "the day after knows nothing";
+}
+
+// Money for which a bucket has no room is not served, rather than never freed.
+TEST_F(ShmBilling, ABucketThatIsFullRefuses) {
+    load({{R"({"strategy": "asap"})", R"({"model": "flat", "amount_cents": 100000000})"}},
+         R"({"type": "daily", "amount_cents": 1000000000})");
+    int served = 0;
+    while (served < 100 && serve(kNow)) {
+        served++;
+    }
+    EXPECT_EQ(served, 2) << "of 10^14 micro-cents each";
+    EXPECT_EQ(spent(), 2 * 100'000'000 * kCent) << "what was refused is given back";
+    EXPECT_TRUE(serve(kNow + 8000)) << "the next bucket";
+    tick(kNow + 200'000);
+    EXPECT_EQ(spent(), 0u) << "all of it is freed";
+}
+
 TEST_F(ShmBilling, APixelThatTheBudgetDoesNotPayTakesNothingOfTheCap) {
     load({{R"({"strategy": "asap", "cap_on": "impression", "daily_impression_cap": 5})"}},
          R"({"type": "daily", "amount_cents": 1})");
@@ -330,9 +383,9 @@ TEST_F(ShmPacer, TheFirstRoundComesBeforeTheFirstRequest) {
     EXPECT_EQ(pace(0).threshold, pacing::kAlways);
     EXPECT_GT(pace(1).threshold, pacing::kNever);
     EXPECT_LT(pace(1).threshold, pacing::kAlways);
-    EXPECT_EQ(pace(2).allowed_on(320), 500u) << "noon";
-    EXPECT_EQ(pace(2).allowed_on(321), 0u) << "a new day begins with nothing";
-    EXPECT_EQ(pace(1).allowed_on(321), kUnlimited);
+    EXPECT_EQ(pace(2).allowed_on(320, Strategy::even), 500u) << "noon";
+    EXPECT_EQ(pace(2).allowed_on(321, Strategy::even), 0u) << "a new day begins with nothing";
+    EXPECT_EQ(pace(1).allowed_on(321, Strategy::adaptive), kUnlimited);
     EXPECT_EQ(groups_[3].impressions_pace, kNone);
 }
 
@@ -380,14 +433,14 @@ TEST_F(ShmPacer, OnlyTheTossedAreLookedAtEachSecond) {
           {R"({"strategy": "even", "daily_impression_cap": 86400})"}});
     state_.mark_tossed(groups_[1].counters);
     tick(kNow + 1'000);
-    EXPECT_EQ(pace(0).allowed_on(320), 43'200u);
-    EXPECT_EQ(pace(1).allowed_on(320), 43'201u);
+    EXPECT_EQ(pace(0).allowed_on(320, Strategy::even), 43'200u);
+    EXPECT_EQ(pace(1).allowed_on(320, Strategy::even), 43'201u);
     for (Seconds s = 2; s <= 61; s++) {
         tick(kNow + s * 1000);
     }
-    EXPECT_GT(pace(0).allowed_on(320), 43'201u) << "within a minute each is";
+    EXPECT_GT(pace(0).allowed_on(320, Strategy::even), 43'201u) << "within a minute each is";
     tick(kNow + 3600'000);
-    EXPECT_EQ(pace(0).allowed_on(320), 46'800u) << "all are after a leap";
+    EXPECT_EQ(pace(0).allowed_on(320, Strategy::even), 46'800u) << "all are after a leap";
 }
 
 TEST(ShmLease, OneHoldsItAndTheStoppedLoseIt) {

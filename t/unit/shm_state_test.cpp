@@ -170,7 +170,7 @@ TEST_F(ShmState, ForeignAndShortMemoryIsRefused) {
     for (const size_t size : {size_t{0}, size_t{1}, size_t{63}, sizeof(StateHead) - 1}) {
         EXPECT_EQ(refused(size), "it is too short") << size;
     }
-    EXPECT_EQ(refused(sizeof(StateHead)), "its head is damaged");
+    EXPECT_EQ(refused(kHeadBytes), "its head is damaged");
     EXPECT_EQ(refused(State::size(kEntries, 16) - 1), "its head is damaged");
     EXPECT_EQ(refused(State::size(kEntries, 16) + 4096), "");
     state_.head().magic.store(kStateMagic + 1);

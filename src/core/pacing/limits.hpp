@@ -8,7 +8,7 @@
 
 namespace ads::pacing {
 
-inline constexpr uint64_t kUnlimited = (uint64_t{1} << 52) - 1;  // the most a wall can hold
+inline constexpr uint64_t kUnlimited = (uint64_t{1} << 50) - 1;  // the most a wall can hold
 inline constexpr double kDaysWithoutEnd = 30;
 
 // What one serve is expected to cost. For clicks and actions: one event in a

@@ -29,17 +29,20 @@ namespace ads::pacing {
 
 inline constexpr uint32_t kBuckets = 16;
 
-// {stamp : 20, amount : 44}, the stamp {day mod 8 : 3, number : 17}. Zeroed
+// {stamp : 16, amount : 48}, the stamp {day mod 8 : 3, round : 13}. Buckets are numbered
+// through the day; a bucket's place is its number modulo 16, the round is the rest. Zeroed
 // memory is empty.
 struct Bucket {
-    static constexpr uint64_t kMost = (uint64_t{1} << 44) - 1;
-    static constexpr uint32_t kNumbers = uint32_t{1} << 17;
+    static constexpr int kAmountBits = 48;
+    static constexpr uint64_t kMost = (uint64_t{1} << kAmountBits) - 1;
+    static constexpr uint32_t kRounds = uint32_t{1} << 13;
+    static constexpr uint32_t kNumbers = kRounds * kBuckets;
 
     static constexpr uint64_t pack(uint32_t stamp, uint64_t amount) noexcept {
-        return uint64_t{stamp} << 44 | amount;
+        return uint64_t{stamp} << kAmountBits | amount;
     }
     static constexpr uint32_t stamp(uint64_t word) noexcept {
-        return static_cast<uint32_t>(word >> 44);
+        return static_cast<uint32_t>(word >> kAmountBits);
     }
     static constexpr uint64_t amount(uint64_t word) noexcept { return word & kMost; }
 };
@@ -59,19 +62,20 @@ struct BucketTimes {
         const Millis since = at > begin ? at - begin : 0;
         return static_cast<uint32_t>(since / width % Bucket::kNumbers);
     }
+    constexpr uint32_t place(Millis at) const noexcept { return number(at) % kBuckets; }
     constexpr uint32_t stamp(Millis at) const noexcept {
-        return static_cast<uint32_t>(day & 7) * Bucket::kNumbers + number(at);
+        return static_cast<uint32_t>(day & 7) * Bucket::kRounds + number(at) / kBuckets;
     }
     // The day of a stamp that is no older than a week.
     constexpr Day day_of(uint32_t stamp) const noexcept {
-        const uint32_t age = (day + 8u - stamp / Bucket::kNumbers) % 8;
+        const uint32_t age = (day + 8u - stamp / Bucket::kRounds) % 8;
         return static_cast<Day>(age <= day ? day - age : 0);
     }
-    // Whether a serve of then may still be confirmed at `now`.
-    constexpr bool live(uint32_t stamp, Millis now) const noexcept {
-        const uint32_t age =
-            (number(now) + Bucket::kNumbers - stamp % Bucket::kNumbers) % Bucket::kNumbers;
-        return stamp / Bucket::kNumbers == (day & 7u) && age < kBuckets;
+    // Whether a serve in the bucket of that place and stamp may be confirmed at `now`.
+    constexpr bool live(uint32_t place, uint32_t stamp, Millis now) const noexcept {
+        const uint32_t then = stamp % Bucket::kRounds * kBuckets + place;
+        const uint32_t age = (number(now) + Bucket::kNumbers - then) % Bucket::kNumbers;
+        return stamp / Bucket::kRounds == (day & 7u) && age < kBuckets;
     }
 };
 
@@ -100,8 +104,9 @@ constexpr BucketStep settle(uint64_t word, uint32_t stamp, uint64_t n) noexcept 
     return {word - freed, freed, stamp, freed > 0};
 }
 
-constexpr BucketStep expire(uint64_t word, const BucketTimes& times, Millis now) noexcept {
-    if (Bucket::amount(word) == 0 || times.live(Bucket::stamp(word), now)) {
+constexpr BucketStep expire(uint64_t word, uint32_t place, const BucketTimes& times,
+                            Millis now) noexcept {
+    if (Bucket::amount(word) == 0 || times.live(place, Bucket::stamp(word), now)) {
         return {.word = word, .done = false};
     }
     return {Bucket::pack(Bucket::stamp(word), 0), Bucket::amount(word), Bucket::stamp(word)};
@@ -111,28 +116,22 @@ constexpr BucketStep expire(uint64_t word, const BucketTimes& times, Millis now)
 struct Reservations {
     std::array<uint64_t, kBuckets> words{};
 
-    // The bucket of a serve, by its time.
-    static constexpr size_t place(const BucketTimes& times, Millis served) noexcept {
-        return times.number(served) % kBuckets;
-    }
-
     BucketStep reserve(const BucketTimes& times, Millis now, uint64_t n) noexcept {
-        return apply(place(times, now),
-                     pacing::reserve(words[place(times, now)], times.stamp(now), n));
+        const size_t at = times.place(now);
+        return apply(at, pacing::reserve(words[at], times.stamp(now), n));
     }
 
     // What was there of a serve of then: at most n.
     uint64_t settle(const BucketTimes& times, Millis served, uint64_t n) noexcept {
-        return apply(place(times, served),
-                     pacing::settle(words[place(times, served)], times.stamp(served), n))
-            .freed;
+        const size_t at = times.place(served);
+        return apply(at, pacing::settle(words[at], times.stamp(served), n)).freed;
     }
 
     // Calls freed(day, n) for all that is too old.
     template <class Freed>
     void expire(const BucketTimes& times, Millis now, Freed freed) noexcept {
-        for (size_t i = 0; i < kBuckets; i++) {
-            const BucketStep step = apply(i, pacing::expire(words[i], times, now));
+        for (uint32_t i = 0; i < kBuckets; i++) {
+            const BucketStep step = apply(i, pacing::expire(words[i], i, times, now));
             if (step.freed > 0) {
                 freed(times.day_of(step.stamp), step.freed);
             }
@@ -143,8 +142,8 @@ struct Reservations {
     uint64_t in_flight(const BucketTimes& times) const noexcept {
         uint64_t sum = 0;
         for (const uint64_t word : words) {
-            sum += Bucket::stamp(word) / Bucket::kNumbers == (times.day & 7u) ? Bucket::amount(word)
-                                                                              : 0;
+            sum += Bucket::stamp(word) / Bucket::kRounds == (times.day & 7u) ? Bucket::amount(word)
+                                                                             : 0;
         }
         return sum;
     }
