@@ -26,7 +26,7 @@ double mean_of(const Curve& curve) noexcept {
 
 }  // namespace
 
-bool Curve::tick(double now, uint64_t total) noexcept {
+std::optional<ClosedBin> Curve::tick(double now, uint64_t total) noexcept {
     const double from = last;
     const double seconds = now - from;
     const auto more = total > requests ? static_cast<double>(total - requests) : 0;
@@ -39,27 +39,27 @@ bool Curve::tick(double now, uint64_t total) noexcept {
             count = 0;
             watched = 0;
         }
-        return false;
+        return std::nullopt;
     }
     if (now < end) {
         count += more;
         watched += seconds;
-        return false;
+        return std::nullopt;
     }
     const double before = seconds > 0 ? (end - from) / seconds : 0;
     count += more * before;
     watched += end - from;
-    const bool learned = watched >= kWatchedEnough;
-    if (learned) {
-        close(static_cast<size_t>(begin / kBinSeconds) % kBins);
+    std::optional<ClosedBin> learned;
+    if (watched >= kWatchedEnough) {
+        learned = {begin, count * kBinSeconds / watched};
+        close(static_cast<size_t>(begin / kBinSeconds) % kBins, learned->requests);
     }
     count = more * (1 - before);
     watched = now - end;
     return learned;
 }
 
-void Curve::close(size_t bin) noexcept {
-    const double value = count * kBinSeconds / watched;
+void Curve::close(size_t bin, double value) noexcept {
     const auto old = static_cast<double>(bins[bin]);
     const double usual = kMostTimes * std::max(old, mean_of(*this));
     bins[bin] = static_cast<float>(

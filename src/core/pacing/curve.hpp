@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace ads::pacing {
 
@@ -16,6 +17,12 @@ inline constexpr double kMostTimes = 2;       // that it counts: a burst is not 
 inline constexpr double kCurveFloor = 0.002;  // of the mean bin
 inline constexpr size_t kWarmBins = 274;      // 95 %: known well enough to be followed
 
+// A bin that is over.
+struct ClosedBin {
+    double begin = 0;     // Unix seconds
+    double requests = 0;  // in all of it
+};
+
 // What is kept in the state. Zeroed memory is an empty one.
 struct Curve {
     std::array<float, kBins> bins{};  // requests
@@ -25,16 +32,16 @@ struct Curve {
     double count = 0;                 // in the bin that is open
     double watched = 0;               // so many seconds of it
 
-    // Reads the placement's counter, which only grows. True if a bin was
-    // closed. A bin that was not watched from end to end is not learned:
-    // nginx was down, not the traffic.
-    bool tick(double now, uint64_t requests) noexcept;
+    // Reads the placement's counter, which only grows. Returns the bin that was
+    // learned, if one was closed. A bin that was not watched from end to end is not
+    // learned: nginx was down, not the traffic.
+    std::optional<ClosedBin> tick(double now, uint64_t requests) noexcept;
 
     size_t known_bins() const noexcept;
     bool warm() const noexcept { return known_bins() >= kWarmBins; }
 
 private:
-    void close(size_t bin) noexcept;
+    void close(size_t bin, double value) noexcept;
 };
 
 // The curve as it is used: smoothed over three bins, with a floor, summed up.
