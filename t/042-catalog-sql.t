@@ -66,7 +66,8 @@ sub full_group {
         pacing => {}, frequency_caps => [], targeting => {}, category => '', exclusive => 'none', together => '', creatives => []
     );
     $full->{price} = with_defaults($full->{price}, model => 'cpm', amount_cents => 0);
-    $full->{pacing} = with_defaults($full->{pacing}, strategy => 'adaptive', cap_on => 'serve', daily_impression_cap => undef,
+    my $cap_on = ($full->{pacing}{goal} // {})->{impressions} ? 'impression' : 'serve';
+    $full->{pacing} = with_defaults($full->{pacing}, strategy => 'adaptive', cap_on => $cap_on, daily_impression_cap => undef,
         daily_click_cap => undef, goal => undef);
     $full->{frequency_caps} = [ map { with_defaults($_, per => 'day', level => 'ad_group') } @{ $full->{frequency_caps} } ];
     my $t = $full->{targeting} = with_defaults($full->{targeting}, placements => [], devices => [], geos => [], schedule => [],
@@ -153,7 +154,9 @@ my $rich = <<'JSON';
         "content": {"src": "https://cdn.example.com/a.png", "alt": "Autumn sale"},
         "click_url": "https://acme.example/autumn?c={click_id}", "impression_url": "https://pixel.example/{cachebuster}"},
        {"id": 32, "type": "html", "content": {"markup": "<p>Autumn <strong>sale</strong> & more</p>"}, "click_url": "http://acme.example/"}]},
-    {"id": 5, "exclusive": "advertiser", "pacing": {"goal": {"impressions": 1}}}]},
+    {"id": 5, "exclusive": "advertiser", "pacing": {"goal": {"impressions": 1}}},
+    {"id": 6, "pacing": {"goal": {"impressions": 1}, "daily_impression_cap": 5}},
+    {"id": 7, "pacing": {"goal": {"impressions": 1}, "cap_on": "serve"}}]},
   {"id": 9, "budget": {"type": "lifetime", "amount_cents": 10000000000, "spent_cents": 12.5}}],
  "experiments": [
    {"id": 3, "name": "Image or text", "ad_group": 12, "status": "running", "metric": "conversion", "alpha": 0.01, "min_sample": 5, "mde": 0.02,

@@ -141,6 +141,24 @@ subtest 'a late pixel, with room and without' => sub {
     finish($ngx);
 };
 
+# What is sold with a goal is impressions that were seen; a cap alone counts serves.
+subtest 'what a goal counts' => sub {
+    my $ngx = begin(limits => [
+        limit(1, goal => { impressions => 5 }, timezone => 'UTC'),
+        limit(2, goal => { impressions => 5 }, cap => 5, timezone => 'UTC'),
+        limit(3, goal => { impressions => 5 }, cap_on => 'serve', timezone => 'UTC'),
+        limit(4, cap => 5, timezone => 'UTC'),
+    ]);
+    my %first = map { ($_ => [ get($ngx, $_, 5) ]) } 1 .. 4;
+    pixels_of($ngx, map { $_->[0] } values %first);
+    later($ngx, 200);
+    my %served = map { ($_ => scalar(() = ask($ngx, $_, 9))) } 1 .. 4;
+    is_deeply \%served, { 1 => 4, 2 => 4, 3 => 0, 4 => 0 }, 'four pixels did not come';
+    is limit_of($ngx, $_, 'impressions')->{used}, 1, "group $_ counts impressions" for 1, 2;
+    is limit_of($ngx, $_, 'serves')->{used}, 5, "group $_ counts serves" for 3, 4;
+    finish($ngx);
+};
+
 # A cap on impressions and a budget: what the budget refuses is not used of the cap.
 subtest 'late for one of two walls' => sub {
     my $ngx = begin(limits => [ limit(1, cap => 100, cap_on => 'impression', budget => 1, timezone => 'UTC') ]);

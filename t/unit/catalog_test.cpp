@@ -324,6 +324,27 @@ TEST(Catalog, PacingAndCaps) {
     EXPECT_EQ(g.frequency_caps[3].seconds, 1u);
 }
 
+// A goal of impressions sells those that were seen; a cap limits what is served.
+TEST(Catalog, WhatAGoalCounts) {
+    const std::pair<const char*, CapOn> rows[] = {
+        {R"({})", CapOn::serve},
+        {R"({"daily_impression_cap": 10})", CapOn::serve},
+        {R"({"goal": {"clicks": 10}})", CapOn::serve},
+        {R"({"goal": null, "daily_impression_cap": 10})", CapOn::serve},
+        {R"({"goal": {"impressions": 10}})", CapOn::impression},
+        {R"({"goal": {"impressions": 10}, "cap_on": null})", CapOn::impression},
+        {R"({"goal": {"impressions": 10}, "daily_impression_cap": 5})", CapOn::impression},
+        {R"({"cap_on": "serve", "goal": {"impressions": 10}})", CapOn::serve},
+        {R"({"cap_on": "impression", "daily_impression_cap": 10})", CapOn::impression},
+        {R"({"cap_on": "impression", "goal": {"clicks": 10}})", CapOn::impression},
+    };
+    for (const auto& [pacing, cap_on] : rows) {
+        const Parsed parsed = parse(with_group(R"("pacing": )" + std::string(pacing)));
+        ASSERT_EQ(all(parsed), "") << pacing;
+        EXPECT_EQ(parsed.document.campaigns[0].ad_groups[0].pacing.cap_on, cap_on) << pacing;
+    }
+}
+
 TEST(Catalog, TargetingIsNormalised) {
     const Parsed parsed = parse(with_targeting(
         R"("placements": ["p", "p"], "devices": ["tv", "tv"],

@@ -41,7 +41,7 @@ void read_goal(const Node& node, std::optional<Goal>& out) {
 void read_pacing(const Node& node, Pacing& pacing) {
     Object object(node);
     set(pacing.strategy, read_enum<Strategy>(object.get("strategy")));
-    set(pacing.cap_on, read_enum<CapOn>(object.get("cap_on")));
+    const auto cap_on = read_enum<CapOn>(object.get("cap_on"));
     if (const auto cap = read_integer(object.get("daily_impression_cap"), 1, kMaxCount)) {
         pacing.daily_impression_cap = static_cast<uint64_t>(*cap);
     }
@@ -49,6 +49,9 @@ void read_pacing(const Node& node, Pacing& pacing) {
         pacing.daily_click_cap = static_cast<uint64_t>(*cap);
     }
     read_goal(object.get("goal"), pacing.goal);
+    // What is sold with a goal is impressions that were seen.
+    const bool sells_impressions = pacing.goal && pacing.goal->on == EventType::impression;
+    pacing.cap_on = cap_on.value_or(sells_impressions ? CapOn::impression : CapOn::serve);
     object.done();
 }
 
