@@ -14,6 +14,13 @@ namespace ads::cli {
 
 namespace {
 
+// A day's part of a goal or a lifetime budget, all days alike.
+double equal_part(Seconds day_begin, Seconds end) {
+    constexpr double kDaysWithoutEnd = 30;
+    return end == 0 ? 1 / kDaysWithoutEnd
+                    : 1 / std::max(1.0, static_cast<double>(end - day_begin) / pacing::kDaySeconds);
+}
+
 constexpr Seconds kDay = 86'400;
 constexpr Seconds kFirstDay = 1'767'225'600;  // 2026-01-01: local days are counted from there
 constexpr Seconds kAfter = 600;               // for the pixels of the last seconds
@@ -341,7 +348,7 @@ private:
         Limit& impressions = group.impressions_limit;
         observe(impressions.state, r);
         impressions.aim = pacing::impressions_aim(group.terms, impressions.state.before,
-                                                  campaign.day_begin, record.end);
+                                                  equal_part(campaign.day_begin, record.end));
         impressions.pace = pace(impressions.state, impressions.aim, seconds, r);
 
         r = reading;
@@ -352,8 +359,8 @@ private:
         const double rate =
             (r.used + 1) /
             (static_cast<double>(counters.at(Counter::impressions).read(day)) + 1000);
-        clicks.aim = pacing::clicks_aim(group.terms, rate, clicks.state.before, campaign.day_begin,
-                                        record.end);
+        clicks.aim = pacing::clicks_aim(group.terms, rate, clicks.state.before,
+                                        equal_part(campaign.day_begin, record.end));
         clicks.pace = pace(clicks.state, clicks.aim, seconds, r);
 
         group.threshold =
@@ -395,9 +402,10 @@ private:
             }
             Limit& limit = campaign.budget[s];
             observe(limit.state, r);
-            limit.aim = pacing::budget_aim(
-                record.budget_type, record.budget, static_cast<double>(record.hard_cap),
-                static_cast<Strategy>(s), unit, limit.state.before, campaign.day_begin, record.end);
+            limit.aim = pacing::budget_aim(record.budget_type, record.budget,
+                                           static_cast<double>(record.hard_cap),
+                                           static_cast<Strategy>(s), unit, limit.state.before,
+                                           equal_part(campaign.day_begin, record.end));
             limit.pace = pace(limit.state, limit.aim, seconds, r);
             campaign.thresholds[s] = pacing::threshold_of(limit.pace.probability);
         }

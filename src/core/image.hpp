@@ -43,6 +43,15 @@ struct Interval {
     Seconds close = 0;
 };
 
+// The time that a goal or a lifetime budget has. What is open soon stands with its group
+// or campaign, as intervals; this is the rest.
+struct FlightRecord {
+    Seconds start = 0;
+    Seconds end = 0;        // 0: none
+    Slice<uint32_t> later;  // active seconds after those intervals, by hour of the week
+    uint64_t key = 0;       // of flight, schedule and time zone: a change makes a new plan
+};
+
 struct CampaignRecord {
     Id id = 0;
     uint32_t zone = 0;
@@ -61,6 +70,7 @@ struct CampaignRecord {
     // Of one with a budget: when any of its groups is open, and their placements.
     Slice<Interval> open;
     Slice<uint32_t> placements;
+    uint32_t flight = kNone;  // of one with a lifetime budget
     uint32_t strategies = 0;  // of its groups, a bit each
     double unit = 0;          // what a serve costs, the mean of its groups
 };
@@ -150,7 +160,8 @@ struct GroupRecord {
     EventType goal_on = EventType::impression;
     uint64_t impression_cap = 0;  // a day; 0: none
     uint64_t click_cap = 0;
-    uint64_t goal = 0;  // of the whole flight
+    uint64_t goal = 0;        // of the whole flight
+    uint32_t flight = kNone;  // of one with a goal
     Text name;
     Seconds start = 0;     // of the flight, the campaign's included
     Seconds end = 0;       // 0: open
@@ -270,6 +281,7 @@ struct ImageHead {
     uint32_t open_words = 0;        // of all placements
     uint32_t max_words = 0;         // of one placement
     Slice<ZoneRecord> zones;
+    Slice<FlightRecord> flights;
     Slice<CampaignRecord> campaigns;
     Slice<GroupRecord> groups;
     Slice<CreativeRecord> creatives;
@@ -287,7 +299,7 @@ struct ImageHead {
     Slice<uint32_t> creative_table;   // by id
 };
 
-inline constexpr uint64_t kImageMagic = 0x3330'656d'6973'6461;  // changes with the layout
+inline constexpr uint64_t kImageMagic = 0x3430'656d'6973'6461;  // changes with the layout
 
 class Image {
 public:
@@ -314,6 +326,7 @@ public:
     const CampaignRecord& campaign_of(const GroupRecord& g) const noexcept {
         return campaigns()[g.campaign];
     }
+    const FlightRecord& flight(uint32_t index) const noexcept { return get(head().flights)[index]; }
     std::span<const GroupSlots> group_slots() const noexcept { return get(head().group_slots); }
     std::span<const CampaignSlots> campaign_slots() const noexcept {
         return get(head().campaign_slots);

@@ -4,8 +4,6 @@
 #include <bit>
 #include <cmath>
 
-#include "core/fixed_vector.hpp"
-
 namespace ads {
 
 using pacing::BucketTimes;
@@ -59,8 +57,10 @@ void Pacer::bind(const Image& image, Slots slots) {
     passed_.clear();
     state_.head().health.passed.store(0, std::memory_order_relaxed);
     sums_.clear();
+    weeks_.clear();
     for (const auto& slot : state_.curves()) {
         sums_.emplace_back(slot.curve);
+        weeks_.emplace_back(slot.week);
     }
     last_round_ = 0;
     sweep_ = 0;
@@ -118,8 +118,11 @@ void Pacer::tick_curves() {
         if (i > 0 && slot.placement.load(std::memory_order_relaxed) == 0) {
             continue;
         }
-        if (slot.curve.tick(now, slot.requests.load(std::memory_order_relaxed))) {
+        if (const auto bin = slot.curve.tick(now, slot.requests.load(std::memory_order_relaxed))) {
             sums_[i] = pacing::CurveSums(slot.curve);
+            if (slot.week.add(*bin)) {
+                weeks_[i] = pacing::WeekSums(slot.week);
+            }
         }
     }
 }
@@ -161,22 +164,64 @@ bool Pacer::step(uint32_t most) {
 }
 
 template <class Placements>
-pacing::Supply Pacer::supply(const CampaignRecord& campaign, std::span<const Interval> open,
-                             const LocalDay& day, const Placements& placements) const noexcept {
-    const Seconds end = image_.next_day(campaign, now_ / 1000);
-    std::array<const pacing::CurveSums*, pacing::kMaxCurves> list{};
-    size_t count = 0;
-    if (placements.size() <= pacing::kMaxCurves) {
-        for (const uint32_t placement : placements) {
-            const pacing::CurveSums* const curve = &sums_[curve_[placement]];
-            if (std::find(list.begin(), list.begin() + count, curve) == list.begin() + count) {
-                list[count++] = curve;
-            }
-        }
-    } else {
-        list[count++] = &sums_[0];
+Pacer::Times Pacer::times(const CampaignRecord& campaign, std::span<const Interval> open,
+                          uint32_t flight, const Placements& placements) const noexcept {
+    Times times{.day = LocalDay::of(image_, campaign, now_ / 1000, reservation_),
+                .day_end = image_.next_day(campaign, now_ / 1000),
+                .open = open,
+                .flight = flight};
+    if (placements.size() > pacing::kMaxCurves) {
+        times.curves.push_back(0);
+        return times;
     }
-    return {pacing::ActiveDay(open, day.begin, end), {list.data(), count}};
+    for (const uint32_t placement : placements) {
+        const uint32_t curve = curve_[placement];
+        if (std::find(times.curves.begin(), times.curves.end(), curve) == times.curves.end()) {
+            times.curves.push_back(curve);
+        }
+    }
+    return times;
+}
+
+pacing::Supply Pacer::supply(const Times& times, Seconds from) const noexcept {
+    FixedVector<const pacing::CurveSums*, pacing::kMaxCurves> curves;
+    for (const uint32_t curve : times.curves) {
+        curves.push_back(&sums_[curve]);
+    }
+    return {pacing::ActiveDay(times.open, from, times.day_end), curves};
+}
+
+void Pacer::observe(PaceSlot& pace, const pacing::Reading& reading, const Times& times,
+                    bool whole_flight) const noexcept {
+    const bool knew_today = pace.state.last != 0 && pace.state.day == reading.day;
+    pacing::observe(pace.state, reading);
+    const Day day = times.day.day;
+    const Seconds now = now_ / 1000;
+    if (!whole_flight || times.flight == kNone) {
+        pace.share = {.from = times.day.begin, .part = 1, .day = day};
+        return;
+    }
+    const FlightRecord& flight = image_.flight(times.flight);
+    pacing::DayShare& share = pace.share;
+    if (share.day == day && share.key == flight.key) {
+        return;
+    }
+    if (share.day != day) {
+        const bool from_start =
+            knew_today || reading.used + reading.in_flight > 0 || now < times.day.begin + kMidnight;
+        share.from = from_start ? times.day.begin : now;
+    }
+    FixedVector<const pacing::WeekSums*, pacing::kMaxCurves> weeks;
+    for (const uint32_t curve : times.curves) {
+        weeks.push_back(&weeks_[curve]);
+    }
+    const pacing::Ahead ahead{.open = times.open,
+                              .later = image_.get(flight.later),
+                              .start = flight.start,
+                              .end = flight.end};
+    share.part = pacing::todays_part(ahead, weeks, share.from, times.day_end);
+    share.key = flight.key;
+    share.day = day;
 }
 
 uint64_t Pacer::tosses(uint32_t group, Day day) const noexcept {
@@ -205,18 +250,18 @@ void Pacer::pace_group(uint32_t index) {
     if (!group.limits(EventType::impression) && !group.limits(EventType::click)) {
         return;
     }
-    const LocalDay day = LocalDay::of(image_, image_.campaign_of(group), now_ / 1000, reservation_);
     FixedVector<uint32_t, pacing::kMaxCurves + 1> placements;
     for (const auto& seat : image_.get(group.seats)) {
         placements.push_back(seat.placement);  // one more than fits is enough
     }
-    const pacing::Supply seconds =
-        supply(image_.campaign_of(group), image_.get(group.open), day, placements);
-    pace_impressions(index, day, seconds);
-    pace_clicks(index, day, seconds);
+    const Times open =
+        times(image_.campaign_of(group), image_.get(group.open), group.flight, placements);
+    pace_impressions(index, open);
+    pace_clicks(index, open);
 }
 
-void Pacer::pace_impressions(uint32_t index, const LocalDay& day, const pacing::Supply& supply) {
+void Pacer::pace_impressions(uint32_t index, const Times& open) {
+    const LocalDay& day = open.day;
     const auto& group = image_.groups()[index];
     const GroupSlots& slots = slots_.groups[index];
     if (slots.impressions == kNone || slots.impressions_pace == kNone) {
@@ -235,14 +280,15 @@ void Pacer::pace_impressions(uint32_t index, const LocalDay& day, const pacing::
     reading.resolved = reading.confirmed + static_cast<double>(wall.expired.read(day.day));
     const uint64_t whole = wall.lifetime.load(std::memory_order_relaxed);
     reading.before = static_cast<double>(whole > in_wall ? whole - in_wall : 0);
-    observe(pace.state, reading);
-    const auto aim =
-        pacing::impressions_aim(terms_of(group), pace.state.before, day.begin, group.end);
+    observe(pace, reading, open, group.goal > 0 && group.goal_on == EventType::impression);
+    const auto aim = pacing::impressions_aim(terms_of(group), pace.state.before, pace.share.part);
     watch(slots.impressions_pace, group.impression_cap > 0 && in_wall > group.impression_cap);
-    pace.publish(day.day, aim, pacing::pace(pace.state, aim, supply, reading));
+    pace.publish(day.day, aim,
+                 pacing::pace(pace.state, aim, supply(open, pace.share.from), reading));
 }
 
-void Pacer::pace_clicks(uint32_t index, const LocalDay& day, const pacing::Supply& supply) {
+void Pacer::pace_clicks(uint32_t index, const Times& open) {
+    const LocalDay& day = open.day;
     const auto& group = image_.groups()[index];
     const GroupSlots& slots = slots_.groups[index];
     if (slots.clicks == kNone || slots.clicks_pace == kNone) {
@@ -258,13 +304,13 @@ void Pacer::pace_clicks(uint32_t index, const LocalDay& day, const pacing::Suppl
                                   .tosses = tosses(index, day.day),
                                   .used = clicks,
                                   .before = std::max(0.0, whole - clicks)};
-    observe(pace.state, reading);
+    observe(pace, reading, open, group.goal > 0 && group.goal_on == EventType::click);
     const double rate =
         (clicks + 1) /
         (static_cast<double>(counters.at(Counter::impressions).read(day.day)) + 1000);
-    const auto aim =
-        pacing::clicks_aim(terms_of(group), rate, pace.state.before, day.begin, group.end);
-    pace.publish(day.day, aim, pacing::pace(pace.state, aim, supply, reading));
+    const auto aim = pacing::clicks_aim(terms_of(group), rate, pace.state.before, pace.share.part);
+    pace.publish(day.day, aim,
+                 pacing::pace(pace.state, aim, supply(open, pace.share.from), reading));
 }
 
 void Pacer::pace_campaign(uint32_t index) {
@@ -273,11 +319,14 @@ void Pacer::pace_campaign(uint32_t index) {
     if (slots.budget == kNone) {
         return;
     }
-    const LocalDay day = LocalDay::of(image_, campaign, now_ / 1000, reservation_);
+    const Times open = times(campaign, image_.get(campaign.open), campaign.flight,
+                             image_.get(campaign.placements));
+    const LocalDay& day = open.day;
+    const bool lifetime = campaign.budget_type == BudgetType::lifetime;
     WallSlot& wall = state_.wall(slots.budget);
     const BucketTimes times = day.times(campaign.budget_type == BudgetType::daily);
     wall.expire(times, day.day, now_);
-    if (campaign.budget_type == BudgetType::lifetime) {
+    if (lifetime) {
         wall.raise_lifetime(static_cast<uint64_t>(std::max<MicroCents>(0, campaign.spent)));
     }
     const auto today = [&](const std::atomic<uint64_t>& word) {
@@ -300,21 +349,20 @@ void Pacer::pace_campaign(uint32_t index) {
     reading.resolved = reading.confirmed + static_cast<double>(wall.expired.read(day.day)) / unit;
     const auto budget = static_cast<uint64_t>(campaign.budget);
     const double most = std::max(1.0, static_cast<double>(campaign.hard_cap));
-    watch(slots.budget, campaign.budget_type == BudgetType::lifetime
+    watch(slots.budget, lifetime
                             ? whole > budget
                             : static_cast<double>(in_wall) > static_cast<double>(budget) * most);
-    const pacing::Supply seconds =
-        supply(campaign, image_.get(campaign.open), day, image_.get(campaign.placements));
     for (size_t s = 0; s < kCount<Strategy>; s++) {
         if ((campaign.strategies >> s & 1) == 0 || slots.paces[s] == kNone) {
             continue;
         }
         PaceSlot& pace = state_.pace(slots.paces[s]);
-        observe(pace.state, reading);
+        observe(pace, reading, open, lifetime);
         const auto aim = pacing::budget_aim(
             campaign.budget_type, campaign.budget, static_cast<double>(campaign.hard_cap),
-            static_cast<Strategy>(s), unit, pace.state.before, day.begin, campaign.end);
-        pace.publish(day.day, aim, pacing::pace(pace.state, aim, seconds, reading));
+            static_cast<Strategy>(s), unit, pace.state.before, pace.share.part);
+        pace.publish(day.day, aim,
+                     pacing::pace(pace.state, aim, supply(open, pace.share.from), reading));
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "core/fixed_vector.hpp"
 #include "core/image.hpp"
 #include "shm/local_day.hpp"
 #include "shm/slots.hpp"
@@ -31,7 +32,8 @@ public:
     bool step(uint32_t most);
 
 private:
-    static constexpr Seconds kAll = 60;  // in which each is looked at
+    static constexpr Seconds kAll = 60;             // in which each is looked at
+    static constexpr Seconds kMidnight = 2 * kAll;  // a day seen so soon was seen from its start
 
     bool collect();
     void due_at(size_t slot);
@@ -39,11 +41,24 @@ private:
     void due(uint32_t group);
     void pace_group(uint32_t index);
     void pace_campaign(uint32_t index);
-    void pace_impressions(uint32_t index, const LocalDay& day, const pacing::Supply& supply);
-    void pace_clicks(uint32_t index, const LocalDay& day, const pacing::Supply& supply);
+    // When a group or a campaign is open, and where its traffic comes from.
+    struct Times {
+        LocalDay day;
+        Seconds day_end = 0;
+        std::span<const Interval> open;
+        uint32_t flight = kNone;
+        FixedVector<uint32_t, pacing::kMaxCurves> curves;
+    };
     template <class Placements>
-    pacing::Supply supply(const CampaignRecord& campaign, std::span<const Interval> open,
-                          const LocalDay& day, const Placements& placements) const noexcept;
+    Times times(const CampaignRecord& campaign, std::span<const Interval> open, uint32_t flight,
+                const Placements& placements) const noexcept;
+    pacing::Supply supply(const Times& times, Seconds from) const noexcept;
+    // Takes in a reading. Of a limit for longer than a day, today's part is fixed by the
+    // first one.
+    void observe(PaceSlot& pace, const pacing::Reading& reading, const Times& times,
+                 bool whole_flight) const noexcept;
+    void pace_impressions(uint32_t index, const Times& times);
+    void pace_clicks(uint32_t index, const Times& times);
     uint64_t tosses(uint32_t group, Day day) const noexcept;
     // More is used than there is: a limit that was lowered, or a fault.
     void watch(uint32_t pace_slot, bool passed) noexcept;
@@ -60,6 +75,7 @@ private:
     std::vector<uint32_t> group_at_;            // slot of its counters → paced group
     std::vector<uint32_t> curve_;               // placement → curve
     std::vector<pacing::CurveSums> sums_;       // of the curves
+    std::vector<pacing::WeekSums> weeks_;       // the same
     std::vector<uint32_t> groups_, campaigns_;  // due
     std::vector<bool> group_due_, campaign_due_;
     std::vector<uint32_t> passed_;  // slots of limits

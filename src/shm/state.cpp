@@ -194,6 +194,7 @@ uint32_t State::curve_of(uint32_t placement) noexcept {
     if (free != 0) {
         curves_[free].requests.store(0, std::memory_order_relaxed);
         curves_[free].curve = {};
+        curves_[free].week = {};
         curves_[free].placement.store(placement, std::memory_order_release);
     }
     return free;

@@ -4,6 +4,7 @@
 // step changes one word: a process that dies in between costs a unit, never adds one.
 #pragma once
 
+#include "core/pacing/ahead.hpp"
 #include "core/pacing/controller.hpp"
 #include "core/pacing/reservations.hpp"
 #include "shm/counters.hpp"
@@ -186,6 +187,7 @@ struct alignas(64) PaceSlot {
     std::atomic<PaceStatus> status;
     std::atomic<bool> exhausted;
     pacing::State state;
+    pacing::DayShare share;  // of a goal or a lifetime budget; as `state`
 
     void publish(Day day, const pacing::Aim& aim, const pacing::Pace& pace) noexcept;
 
@@ -212,7 +214,8 @@ struct alignas(64) CurveSlot {
     std::atomic<uint32_t> placement;  // hash of its slug; 0: free
     std::atomic<uint64_t> requests;
     pacing::Curve curve;  // of the one who ticks
-    std::array<std::atomic<uint64_t>, 225> room;
+    pacing::Week week;    // the same
+    std::array<std::atomic<uint64_t>, 116> room;
 };
 static_assert(sizeof(CurveSlot) == 3072);
 

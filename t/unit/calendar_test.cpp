@@ -334,4 +334,51 @@ TEST(OpenIntervals, AgreesWithTheDefinition) {
     }
 }
 
+// Weeks are multiplied, not walked: against every interval of the whole time.
+TEST(OpenSeconds, EqualTheIntervalsOfAllFlights) {
+    std::mt19937 random(17);
+    const auto below = [&](Seconds n) {
+        return static_cast<Seconds>(random() % static_cast<uint64_t>(n));
+    };
+    const Seconds from = utc(2027, 2, 3, 7);
+    for (const char* zone : {"UTC", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata"}) {
+        for (int round = 0; round < 20; round++) {
+            SCOPED_TRACE(std::string(zone) + " round " + std::to_string(round));
+            const Seconds begin = from + 8 * kDay;
+            const Seconds end = begin + 1 + below(round % 2 == 0 ? 20 * kDay : 380 * kDay);
+            std::vector<ads::catalog::Flight> flights(static_cast<size_t>(1 + below(4)));
+            Intervals all;
+            const Calendar whole(zone, from, end);
+            for (auto& flight : flights) {
+                flight.schedule.resize(static_cast<size_t>(below(3)));
+                for (Schedule& item : flight.schedule) {
+                    item.days = static_cast<uint8_t>(1 + below(127));
+                    item.from = static_cast<uint16_t>(below(1440));
+                    item.to = static_cast<uint16_t>(1 + below(1440));
+                }
+                flight.start = below(2) ? from + below(60 * kDay) : 0;
+                flight.end = below(2) ? begin + below(60 * kDay) : 0;
+                const auto open = whole.open_intervals(
+                    flight.schedule, flight.start,
+                    flight.end == 0 ? kOpen : std::optional<Seconds>(flight.end));
+                all.insert(all.end(), open.begin(), open.end());
+            }
+            ads::catalog::WeekSeconds expected{};
+            for (const auto& [open, close] : ads::catalog::joined(all)) {
+                for (Seconds t = std::max(open, begin); t < close;) {
+                    const Seconds next = std::min(close, t - t % 60 + 60);
+                    const Seconds moved = t + whole.offset(t) - whole.offset(from);
+                    expected[static_cast<size_t>(moved / kHour % 168)] +=
+                        static_cast<uint32_t>(next - t);
+                    t = next;
+                }
+            }
+            EXPECT_EQ(Calendar(zone, from, begin).open_seconds(flights, begin, end), expected);
+        }
+    }
+    const Calendar utc_days("UTC", from, from + kDay);
+    EXPECT_EQ(utc_days.open_seconds({{}}, from, from), ads::catalog::WeekSeconds{});
+    EXPECT_EQ(utc_days.open_seconds({}, from, from + kDay), ads::catalog::WeekSeconds{});
+}
+
 }  // namespace

@@ -178,7 +178,7 @@ TEST(PacingController, TheAimOfCapsAndGoals) {
         const char* what;
         Terms terms;
         double before;
-        Seconds end;
+        double part;
         bool limited;
         double impressions;
         double clicks;  // 0: not limited
@@ -198,28 +198,29 @@ TEST(PacingController, TheAimOfCapsAndGoals) {
     Terms soon = goal;
     soon.strategy = Strategy::asap;
     const Row rows[] = {
-        {"no limit", none, 0, 0, false, 0, 0},
-        {"a cap", cap, 0, 0, true, 20'000, 0},
-        {"a goal of ten days", goal, 0, kMidnight + 10 * kDay, true, 50'000, 0},
-        {"half of it done", goal, 250'000, kMidnight + 10 * kDay, true, 25'000, 0},
-        {"on the last day", goal, 490'000, kMidnight + kDay / 2, true, 10'000, 0},
-        {"without an end", goal, 0, 0, true, 16'667, 0},
-        {"done", goal, 500'000, 0, true, 0, 0},
-        {"the cap is less", both, 0, kMidnight + 10 * kDay, true, 20'000, 0},
-        {"the goal is less", both, 450'000, kMidnight + 10 * kDay, true, 5000, 0},
-        {"clicks", clicks, 0, 0, false, 0, 50},
-        {"a goal of clicks", click_goal, 100, kMidnight + 100 * kDay, false, 0, 2},
-        {"asap waits for no tomorrow", soon, 100'000, 0, true, 400'000, 0},
+        {"no limit", none, 0, 1, false, 0, 0},
+        {"a cap", cap, 0, 1, true, 20'000, 0},
+        {"a goal of ten days", goal, 0, 0.1, true, 50'000, 0},
+        {"half of it done", goal, 250'000, 0.1, true, 25'000, 0},
+        {"on the last day", goal, 490'000, 1, true, 10'000, 0},
+        {"of thirty days", goal, 0, 1.0 / 30, true, 16'667, 0},
+        {"closed today", goal, 0, 0, true, 0, 0},
+        {"done", goal, 500'000, 1, true, 0, 0},
+        {"the cap is less", both, 0, 0.1, true, 20'000, 0},
+        {"the goal is less", both, 450'000, 0.1, true, 5000, 0},
+        {"clicks", clicks, 0, 1, false, 0, 50},
+        {"a goal of clicks", click_goal, 100, 0.01, false, 0, 2},
+        {"asap waits for no tomorrow", soon, 100'000, 0.1, true, 400'000, 0},
     };
     for (const Row& row : rows) {
-        const Aim aim = impressions_aim(row.terms, row.before, kMidnight, row.end);
+        const Aim aim = impressions_aim(row.terms, row.before, row.part);
         EXPECT_EQ(aim.limited, row.limited) << row.what;
         if (row.limited) {
             EXPECT_DOUBLE_EQ(aim.amount, row.impressions) << row.what;
             EXPECT_DOUBLE_EQ(aim.stop, row.impressions) << row.what;
             EXPECT_DOUBLE_EQ(aim.unit, 1) << row.what;
         }
-        const Aim click_aim = clicks_aim(row.terms, 0.002, row.before, kMidnight, row.end);
+        const Aim click_aim = clicks_aim(row.terms, 0.002, row.before, row.part);
         EXPECT_EQ(click_aim.limited, row.clicks > 0) << row.what;
         if (row.clicks > 0) {
             EXPECT_DOUBLE_EQ(click_aim.amount, row.clicks) << row.what;
@@ -228,31 +229,29 @@ TEST(PacingController, TheAimOfCapsAndGoals) {
     }
     Terms billed = cap;
     billed.cap_on = CapOn::impression;
-    EXPECT_FALSE(impressions_aim(cap, 0, kMidnight, 0).billed);
-    EXPECT_TRUE(impressions_aim(billed, 0, kMidnight, 0).billed);
+    EXPECT_FALSE(impressions_aim(cap, 0, 1).billed);
+    EXPECT_TRUE(impressions_aim(billed, 0, 1).billed);
 }
 
 TEST(PacingController, TheAimOfBudgets) {
     const MicroCents cent = kMicroPerCent;
-    const auto aim = [&](BudgetType type, Strategy strategy, double before, Seconds end) {
-        return budget_aim(type, 3000 * cent, 1.2, strategy, 250'000, before, kMidnight, end);
+    const auto aim = [&](BudgetType type, Strategy strategy, double before, double part) {
+        return budget_aim(type, 3000 * cent, 1.2, strategy, 250'000, before, part);
     };
-    const Aim daily = aim(BudgetType::daily, Strategy::adaptive, 1e9, 0);
+    const Aim daily = aim(BudgetType::daily, Strategy::adaptive, 1e9, 0.1);
     EXPECT_DOUBLE_EQ(daily.amount, 3e9);
     EXPECT_DOUBLE_EQ(daily.stop, 3e9);
     EXPECT_TRUE(daily.billed) << "spend is what pixels confirm";
-    EXPECT_DOUBLE_EQ(aim(BudgetType::daily, Strategy::probabilistic, 0, 0).stop, 3.6e9);
-    EXPECT_DOUBLE_EQ(aim(BudgetType::lifetime, Strategy::adaptive, 0, 0).amount, 1e8)
-        << "no end: thirty days";
-    EXPECT_DOUBLE_EQ(
-        aim(BudgetType::lifetime, Strategy::adaptive, 1e9, kMidnight + 4 * kDay).amount, 5e8);
-    EXPECT_DOUBLE_EQ(aim(BudgetType::lifetime, Strategy::probabilistic, 0, 0).stop, 1.2e8)
+    EXPECT_DOUBLE_EQ(aim(BudgetType::daily, Strategy::probabilistic, 0, 1).stop, 3.6e9);
+    EXPECT_DOUBLE_EQ(aim(BudgetType::lifetime, Strategy::adaptive, 0, 1.0 / 30).amount, 1e8);
+    EXPECT_DOUBLE_EQ(aim(BudgetType::lifetime, Strategy::adaptive, 1e9, 0.25).amount, 5e8);
+    EXPECT_DOUBLE_EQ(aim(BudgetType::lifetime, Strategy::probabilistic, 0, 1.0 / 30).stop, 1.2e8)
         << "as the source, which treats it as a day's budget";
-    EXPECT_DOUBLE_EQ(aim(BudgetType::lifetime, Strategy::asap, 1e9, 0).amount, 2e9);
-    EXPECT_DOUBLE_EQ(aim(BudgetType::lifetime, Strategy::adaptive, 3e9, 0).amount, 0);
+    EXPECT_DOUBLE_EQ(aim(BudgetType::lifetime, Strategy::asap, 1e9, 0.1).amount, 2e9);
+    EXPECT_DOUBLE_EQ(aim(BudgetType::lifetime, Strategy::adaptive, 3e9, 0.1).amount, 0);
     // Correction: never rounded to zero.
     EXPECT_DOUBLE_EQ(
-        budget_aim(BudgetType::lifetime, 500'000, 1.2, Strategy::adaptive, 250'000, 0, kMidnight, 0)
+        budget_aim(BudgetType::lifetime, 500'000, 1.2, Strategy::adaptive, 250'000, 0, 1.0 / 30)
             .amount,
         250'000);
 }

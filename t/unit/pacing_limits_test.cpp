@@ -47,44 +47,30 @@ TEST(PacingPrice, WhatIsReservedIsWholeAndNeverNothing) {
     EXPECT_EQ(reserved_price(PriceModel::cpa, 0, 5, 10), 0u);
 }
 
-TEST(PacingShare, DaysThatAreLeft) {
-    const std::pair<Seconds, double> rows[] = {
-        {0, 30},  // no end
-        {kMidnight + 10 * kDay, 10},
-        {kMidnight + 10 * kDay + kDay / 2, 10.5},
-        {kMidnight + kDay, 1},
-        {kMidnight + kDay / 2, 1},  // at least one
-        {kMidnight + 1, 1},
-        {kMidnight - kDay, 1},
-    };
-    for (const auto& [end, days] : rows) {
-        EXPECT_DOUBLE_EQ(days_left(kMidnight, end), days) << end;
-    }
-}
-
 TEST(PacingShare, OfABudgetForSeveralDays) {
     struct Row {
         double amount;
         double before;
-        double days;
+        double part;
         double unit;
         double share;
     };
     const Row rows[] = {
-        {30'000, 0, 30, 1, 1000},
-        {30'000, 20'000, 10, 1, 1000},
+        {30'000, 0, 1.0 / 30, 1, 1000},
+        {30'000, 20'000, 0.1, 1, 1000},
         {30'000, 29'000, 1, 1, 1000},
-        {30'000, 0, 10.5, 1, 2858},    // rounded up
-        {30'000, 0, 0.25, 1, 30'000},  // never less than a day
-        {30'000, 30'000, 5, 1, 0},     // used up
-        {30'000, 30'001, 5, 1, 0},     // more than that: a late pixel
-        {10, 0, 30, 1, 1},             // ten in thirty days: one a day, not 0.33
-        {10, 9, 30, 1, 1},
-        {1'000'000, 0, 30, 250'000, 250'000},        // money: at least one price
-        {1'000'000, 900'000, 30, 250'000, 100'000},  // but no more than there is
+        {30'000, 0, 1 / 10.5, 1, 2858},  // rounded up
+        {30'000, 0, 1, 1, 30'000},       // the last day
+        {30'000, 0, 0, 1, 0},            // a day that is closed
+        {30'000, 30'000, 0.2, 1, 0},     // used up
+        {30'000, 30'001, 0.2, 1, 0},     // more than that: a late pixel
+        {10, 0, 1.0 / 30, 1, 1},         // ten in thirty days: one a day, not 0.33
+        {10, 9, 1.0 / 30, 1, 1},
+        {1'000'000, 0, 1.0 / 30, 250'000, 250'000},        // money: at least one price
+        {1'000'000, 900'000, 1.0 / 30, 250'000, 100'000},  // but no more than there is
     };
     for (const Row& row : rows) {
-        EXPECT_DOUBLE_EQ(todays_share(row.amount, row.before, row.days, row.unit), row.share)
+        EXPECT_DOUBLE_EQ(todays_share(row.amount, row.before, row.part, row.unit), row.share)
             << row.amount << " " << row.before;
     }
 }
@@ -94,8 +80,7 @@ TEST(PacingShare, AFlightIsUsedUp) {
     for (const double missed : {0.0, 0.3}) {
         double before = 0;
         for (int day = 0; day < 10; day++) {
-            const double share = todays_share(
-                1'000'003, before, days_left(kMidnight + day * kDay, kMidnight + 10 * kDay), 1);
+            const double share = todays_share(1'000'003, before, 1.0 / (10 - day), 1);
             before += day == 9 ? share : share * (1 - missed);
         }
         EXPECT_DOUBLE_EQ(before, 1'000'003) << missed;

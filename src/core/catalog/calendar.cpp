@@ -25,6 +25,13 @@ constexpr int64_t kLastDay = kDayZero + std::numeric_limits<Day>::max();
 // an island changes sides of the date line), with room to spare.
 constexpr Seconds kMargin = 4 * kDaySeconds;
 
+// Changes of the clock are known so far ahead; later ones move an hour of a goal's
+// share by an hour.
+constexpr Seconds kAhead = 400 * kDaySeconds;
+
+// Of more flights than this the union is taken as if they all began and ended together.
+constexpr size_t kMostFlights = 100;
+
 constexpr int64_t floor_div(int64_t a, int64_t b) noexcept {
     return a / b - (a % b < 0 ? 1 : 0);
 }
@@ -61,6 +68,55 @@ void merge(Intervals& list) {
     list.resize(kept);
 }
 
+// When the schedule is open in [low, high), during which local time is UTC + offset.
+void add_open(Intervals& open, const std::vector<Schedule>& schedule, Seconds offset, Seconds low,
+              Seconds high) {
+    // The day before may reach into this stretch by wrapping.
+    const int64_t first = floor_div(low + offset, kDaySeconds) - 1;
+    const int64_t last = floor_div(high - 1 + offset, kDaySeconds);
+    for (const Schedule& item : schedule) {
+        const Seconds wrap = item.to <= item.from ? kDaySeconds : 0;
+        for (int64_t day = first; day <= last; day++) {
+            if ((item.days >> weekday(day) & 1) == 0) {
+                continue;
+            }
+            const Seconds midnight = day * kDaySeconds - offset;
+            add(open, std::max(low, midnight + item.from * 60),
+                std::min(high, midnight + wrap + item.to * 60));
+        }
+    }
+}
+
+// Of the flights that are on in all of [begin, end): when any of them is open.
+Intervals open_together(const std::vector<Flight>& flights, bool few, Seconds offset, Seconds begin,
+                        Seconds end) {
+    Intervals open;
+    for (const Flight& flight : flights) {
+        const bool on = few ? flight.start <= begin && (flight.end == 0 || flight.end >= end)
+                            : flight.start < end && (flight.end == 0 || flight.end > begin);
+        if (on && flight.schedule.empty()) {
+            return {{begin, end}};
+        }
+        if (on) {
+            add_open(open, flight.schedule, offset, begin, end);
+        }
+    }
+    merge(open);
+    return open;
+}
+
+void count_hours(const Intervals& open, Seconds shift, Seconds times, WeekSeconds& out) {
+    constexpr Seconds kHour = 3600;
+    for (const auto& [begin, end] : open) {
+        for (Seconds t = begin + shift; t < end + shift;) {
+            const Seconds next = std::min(end + shift, (floor_div(t, kHour) + 1) * kHour);
+            out[pacing::week_hour(static_cast<double>(t))] +=
+                static_cast<uint32_t>(times * (next - t));
+            t = next;
+        }
+    }
+}
+
 }  // namespace
 
 bool timezone_exists(std::string_view name) {
@@ -87,7 +143,7 @@ Calendar::Calendar(const std::string& zone_name, Seconds from, Seconds to)
     : from_(from), to_(std::max(from, to)) {
     const Seconds begin = from_ - kMargin;
     // Reaches Day 1 even when `to` is long before it: see local_days.
-    const Seconds end = std::max(to_, kDayZero * kDaySeconds) + kMargin;
+    const Seconds end = std::max(to_, kDayZero * kDaySeconds) + kAhead;
     if (always_utc(zone_name)) {
         periods_.push_back({begin, end, 0});
         return;
@@ -101,11 +157,15 @@ Calendar::Calendar(const std::string& zone_name, Seconds from, Seconds to)
     }
 }
 
-Seconds Calendar::offset(Seconds t) const {
+const Calendar::Period& Calendar::period_at(Seconds t) const {
     const auto after =
         std::upper_bound(periods_.begin(), periods_.end(), t,
                          [](Seconds when, const Period& period) { return when < period.begin; });
-    return after == periods_.begin() ? periods_.front().offset : std::prev(after)->offset;
+    return after == periods_.begin() ? periods_.front() : *std::prev(after);
+}
+
+Seconds Calendar::offset(Seconds t) const {
+    return period_at(t).offset;
 }
 
 // The first instant whose local date is `local_day` or later: midnight, or the
@@ -153,23 +213,57 @@ Intervals Calendar::open_intervals(const std::vector<Schedule>& schedule,
         if (low >= high) {
             continue;
         }
-        // The day before may reach into this stretch by wrapping.
-        const int64_t first = floor_div(low + period.offset, kDaySeconds) - 1;
-        const int64_t last = floor_div(high - 1 + period.offset, kDaySeconds);
-        for (const Schedule& item : schedule) {
-            const Seconds wrap = item.to <= item.from ? kDaySeconds : 0;
-            for (int64_t day = first; day <= last; day++) {
-                if ((item.days >> weekday(day) & 1) == 0) {
-                    continue;
-                }
-                const Seconds midnight = day * kDaySeconds - period.offset;
-                add(open, std::max(low, midnight + item.from * 60),
-                    std::min(high, midnight + wrap + item.to * 60));
-            }
-        }
+        add_open(open, schedule, period.offset, low, high);
     }
     merge(open);
     return open;
+}
+
+WeekSeconds Calendar::open_seconds(std::vector<Flight> flights, Seconds begin, Seconds end) const {
+    WeekSeconds seconds{};
+    if (begin >= end) {
+        return seconds;
+    }
+    std::sort(flights.begin(), flights.end());
+    flights.erase(std::unique(flights.begin(), flights.end()), flights.end());
+    const bool few = flights.size() <= kMostFlights;
+    // Between two of these the same flights are on and the clock is not changed, so that
+    // each week is like the other.
+    std::vector<Seconds> bounds = {begin, end};
+    const auto cut = [&](Seconds at) {
+        if (begin < at && at < end) {
+            bounds.push_back(at);
+        }
+    };
+    for (const Period& period : periods_) {
+        cut(period.begin);
+    }
+    for (const Flight& flight : flights) {
+        if (few) {
+            cut(flight.start);
+            cut(flight.end);
+        }
+    }
+    std::sort(bounds.begin(), bounds.end());
+    constexpr Seconds kWeek = 7 * kDaySeconds;
+    for (size_t i = 0; i + 1 < bounds.size(); i++) {
+        const Seconds low = bounds[i];
+        const Seconds high = bounds[i + 1];
+        if (low == high) {
+            continue;
+        }
+        const Seconds now = offset(low);
+        const Seconds weeks = (high - low) / kWeek;
+        if (weeks > 0) {
+            count_hours(open_together(flights, few, now, low, low + kWeek), now - offset(from_),
+                        weeks, seconds);
+        }
+        if (low + weeks * kWeek < high) {
+            count_hours(open_together(flights, few, now, low + weeks * kWeek, high),
+                        now - offset(from_), 1, seconds);
+        }
+    }
+    return seconds;
 }
 
 Intervals joined(Intervals all) {

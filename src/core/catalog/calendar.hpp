@@ -2,6 +2,7 @@
 // schedule is open, both as plain UTC seconds.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "core/catalog/model.hpp"
+#include "core/pacing/week.hpp"
 #include "core/types.hpp"
 
 namespace ads::catalog {
@@ -27,6 +29,9 @@ struct DayTable {
 // not including, second.
 using Intervals = std::vector<std::pair<Seconds, Seconds>>;
 
+// So many seconds of each hour of the week.
+using WeekSeconds = std::array<uint32_t, pacing::kWeekHours>;
+
 // One time zone over one stretch of time [from, to]. Building it asks the
 // database; using it is arithmetic, so one serves all campaigns of the zone.
 class Calendar {
@@ -44,6 +49,11 @@ public:
     Intervals open_intervals(const std::vector<Schedule>& schedule, std::optional<Seconds> start,
                              std::optional<Seconds> end) const;
 
+    // How long any of the flights is open in [begin, end), which may lie beyond `to`, by
+    // the hour of the week. The hours are those of UTC as long as the local clock is
+    // set as it is at `from`; later they move with it, as traffic does.
+    WeekSeconds open_seconds(std::vector<Flight> flights, Seconds begin, Seconds end) const;
+
     // Seconds east of UTC at t, for t in [from, to].
     Seconds offset(Seconds t) const;
 
@@ -56,11 +66,12 @@ private:
         Seconds offset;
     };
 
+    const Period& period_at(Seconds t) const;
     Seconds first_instant(int64_t local_day) const;
 
     Seconds from_;
     Seconds to_;
-    std::vector<Period> periods_;  // without a hole, from before from_ to after to_
+    std::vector<Period> periods_;  // without a hole, from before from_ to a year after to_
 };
 
 // When any of them is open.

@@ -12,10 +12,10 @@
 
 #include "core/catalog/aim.hpp"
 #include "core/catalog/builder.hpp"
-#include "core/catalog/calendar.hpp"
 #include "core/catalog/fragments.hpp"
 #include "core/catalog/index.hpp"
 #include "core/catalog/terms.hpp"
+#include "core/catalog/zones.hpp"
 #include "core/pacing/limits.hpp"
 
 namespace ads::catalog {
@@ -26,7 +26,7 @@ class Compiler final : public Taker {
 public:
     // `expected` is about what the image will have.
     Compiler(Seconds now, size_t expected, Pace* pace)
-        : now_(now), pace_(pace), steps_(pace), build_(expected, pace) {
+        : now_(now), pace_(pace), steps_(pace), build_(expected, pace), zones_(now, build_) {
         // Room that is not needed is never touched, and what grows would be copied in one go.
         creatives_.reserve(expected / 128);
         aims_.reserve(expected / 16);
@@ -86,25 +86,6 @@ private:
         placements_.push_back(record);
     }
 
-    const Calendar& calendar(const std::string& timezone, uint32_t& index) {
-        const auto known = zone_of_.find(timezone);
-        if (known != zone_of_.end()) {
-            index = known->second;
-            return calendars_[index];
-        }
-        const auto days = local_days(timezone, now_ - kHistory, now_ + kHorizon + 2 * 86'400);
-        // Pacing wants the whole of today.
-        const auto tomorrow = std::upper_bound(days.starts.begin(), days.starts.end(), now_);
-        const Seconds today = tomorrow == days.starts.begin() ? now_ : *(tomorrow - 1);
-        calendars_.emplace_back(timezone, std::min(today, now_), now_ + kHorizon);
-        index = static_cast<uint32_t>(zones_.size());
-        zones_.push_back({.name = build_.text(timezone),
-                          .starts = build_.add(days.starts),
-                          .first = days.first});
-        zone_of_.emplace(timezone, index);
-        return calendars_.back();
-    }
-
     // Equal texts get equal numbers, from 1; none is 0.
     static uint32_t number(std::unordered_map<std::string, uint32_t>& numbers,
                            const std::string& text) {
@@ -129,18 +110,27 @@ private:
             record.budget = c.budget->amount;
             record.spent = c.budget->spent;
         }
-        const Calendar& zone = calendar(c.timezone, record.zone);
+        record.zone = zones_.number(c.timezone);
         const auto index = static_cast<uint32_t>(campaigns_.size());
         campaigns_.push_back(record);
         const Caps caps = campaign_caps(c);
+        std::vector<Flight> flights;
         for (const auto& group : c.ad_groups) {
             go_on(pace_);
-            lay_group(c, group, index, zone, caps);
+            lay_group(c, group, index, caps);
+            if (c.budget && c.budget->type == BudgetType::lifetime && drafts_.back().can_run) {
+                flights.push_back(flight_of(group, drafts_.back().record));
+            }
         }
+        campaigns_[index].flight = zones_.flight(record.zone, std::move(flights));
     }
 
-    void lay_group(const Campaign& c, const AdGroup& g, uint32_t campaign, const Calendar& zone,
-                   const Caps& caps) {
+    static Flight flight_of(const AdGroup& g, const GroupRecord& r) {
+        return {g.targeting.schedule, r.start, r.end};
+    }
+
+    void lay_group(const Campaign& c, const AdGroup& g, uint32_t campaign, const Caps& caps) {
+        const uint32_t zone = campaigns_[campaign].zone;
         Draft draft;
         draft.aim = aims_.add(g.targeting, slugs_);
         if (!g.together.empty()) {
@@ -181,8 +171,11 @@ private:
         draft.can_run = can_run(c.status) && can_run(g.status);
         if (draft.can_run) {
             draft.in_flight = (!start || *start < now_ + kHorizon) && (!end || *end > now_);
-            draft.open = zone.open_intervals(g.targeting.schedule, start, end);
+            draft.open = zones_.calendar(zone).open_intervals(g.targeting.schedule, start, end);
             intervals_ += draft.open.size();
+            if (g.pacing.goal) {
+                r.flight = zones_.flight(zone, {flight_of(g, r)});
+            }
         }
         drafts_.push_back(std::move(draft));
     }
@@ -506,7 +499,8 @@ private:
         head.experiment_count = experiment_count_;
         head.open_words = open_words_;
         head.max_words = max_words_;
-        head.zones = build_.add(zones_);
+        head.zones = build_.add(zones_.zones());
+        head.flights = build_.add(zones_.flights());
         head.campaigns = build_.add(campaigns_);
         head.groups = build_.add(groups);
         head.creatives = build_.add(creatives_);
@@ -540,9 +534,7 @@ private:
     Aims aims_;
     Names slugs_;  // of placements
     Names sets_;   // that fill together
-    std::vector<Calendar> calendars_;
-    std::unordered_map<std::string, uint32_t> zone_of_;
-    std::vector<ZoneRecord> zones_;
+    Zones zones_;
     std::vector<CampaignRecord> campaigns_;
     std::vector<CreativeRecord> creatives_;
     std::vector<PlacementRecord> placements_;

@@ -2,6 +2,7 @@
 // and compile.cpp reads.
 #pragma once
 
+#include <compare>
 #include <map>
 #include <optional>
 #include <string>
@@ -68,6 +69,17 @@ struct Schedule {
     uint8_t days = 0x7f;  // bit per Weekday
     uint16_t from = 0;    // minutes of the local day, 0 … 1439
     uint16_t to = 1440;   // 1 … 1440
+
+    auto operator<=>(const Schedule&) const = default;
+};
+
+// When an ad group may be served: the time of its flight in which its schedule is open.
+struct Flight {
+    std::vector<Schedule> schedule;  // empty: always
+    Seconds start = 0;               // 0: none
+    Seconds end = 0;                 // 0: none
+
+    auto operator<=>(const Flight&) const = default;
 };
 
 struct Targeting {

@@ -17,16 +17,16 @@ constexpr double kLeastLearned = 0.25;
 // What can be used today, of a cap per day and a goal for the whole flight.
 // asap does not wait for tomorrow.
 Aim counted(const Terms& terms, uint64_t cap, bool has_goal, double unit, double before,
-            Seconds day_start, Seconds end) noexcept {
+            double part) noexcept {
     Aim aim{.strategy = terms.strategy,
             .limited = cap > 0 || has_goal,
             .billed = terms.billed(),
             .unit = unit};
     aim.amount = static_cast<double>(cap > 0 ? cap : kUnlimited);
     if (has_goal) {
-        const double days = terms.strategy == Strategy::asap ? 1 : days_left(day_start, end);
+        part = terms.strategy == Strategy::asap ? 1 : part;
         aim.amount =
-            std::min(aim.amount, todays_share(static_cast<double>(terms.goal), before, days, unit));
+            std::min(aim.amount, todays_share(static_cast<double>(terms.goal), before, part, unit));
     }
     aim.stop = aim.amount;
     return aim;
@@ -61,27 +61,26 @@ void learn_share(State& state) noexcept {
 
 }  // namespace
 
-Aim impressions_aim(const Terms& terms, double before, Seconds day_start, Seconds end) noexcept {
+Aim impressions_aim(const Terms& terms, double before, double part) noexcept {
     const bool has_goal = terms.goal > 0 && terms.goal_on == EventType::impression;
-    return counted(terms, terms.impression_cap, has_goal, 1, before, day_start, end);
+    return counted(terms, terms.impression_cap, has_goal, 1, before, part);
 }
 
-Aim clicks_aim(const Terms& terms, double rate, double before, Seconds day_start,
-               Seconds end) noexcept {
+Aim clicks_aim(const Terms& terms, double rate, double before, double part) noexcept {
     const bool has_goal = terms.goal > 0 && terms.goal_on == EventType::click;
-    Aim aim = counted(terms, terms.click_cap, has_goal, 1, before, day_start, end);
+    Aim aim = counted(terms, terms.click_cap, has_goal, 1, before, part);
     aim.unit = rate;
     aim.billed = false;  // a click needs no confirmation
     return aim;
 }
 
 Aim budget_aim(BudgetType type, MicroCents amount, double hard_cap, Strategy strategy, double unit,
-               double before, Seconds day_start, Seconds end) noexcept {
+               double before, double part) noexcept {
     Aim aim{.strategy = strategy, .limited = true, .billed = true, .unit = unit};
     aim.amount = static_cast<double>(amount);
     if (type == BudgetType::lifetime) {
-        const double days = strategy == Strategy::asap ? 1 : days_left(day_start, end);
-        aim.amount = todays_share(aim.amount, before, days, unit);
+        part = strategy == Strategy::asap ? 1 : part;
+        aim.amount = todays_share(aim.amount, before, part, unit);
     }
     // A lifetime's share is paced as if it were a day's budget.
     const auto daily = static_cast<MicroCents>(aim.amount);
@@ -176,11 +175,13 @@ Pace pace(State& state, const Aim& aim, const Supply& supply, const Reading& rea
     result.utilization = utilization(result.used, result.ideal, aim.unit);
     result.status = pace_status(result.utilization);
     result.exhausted = aim.amount - result.used < aim.unit || aim.amount <= 0;
-    if (aim.amount <= 0) {  // the lifetime's budget or goal was used up before today
+    if (aim.amount <= 0) {
         result.probability = 0;
         result.allowed = 0;
-        result.utilization = std::numeric_limits<double>::infinity();
-        result.status = PaceStatus::over_pace;
+        // The lifetime's budget or goal was used up before today; or it is closed all day.
+        const bool used_up = day.total > 0;
+        result.utilization = used_up ? std::numeric_limits<double>::infinity() : 1;
+        result.status = used_up ? PaceStatus::over_pace : PaceStatus::on_pace;
         return result;
     }
 

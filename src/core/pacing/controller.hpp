@@ -64,13 +64,13 @@ struct Aim {
     double follow_traffic = 1;  // w; 0 is an even day
 };
 
-// `before` is what was used of the goal or budget before today (State::before).
-Aim impressions_aim(const Terms& terms, double before, Seconds day_start, Seconds end) noexcept;
+// `before` is what was used of the goal or budget before today (State::before), `part`
+// today's part of what was left then (todays_part).
+Aim impressions_aim(const Terms& terms, double before, double part) noexcept;
 // `rate` is the clicks that one serve brings.
-Aim clicks_aim(const Terms& terms, double rate, double before, Seconds day_start,
-               Seconds end) noexcept;
+Aim clicks_aim(const Terms& terms, double rate, double before, double part) noexcept;
 Aim budget_aim(BudgetType type, MicroCents amount, double hard_cap, Strategy strategy, double unit,
-               double before, Seconds day_start, Seconds end) noexcept;
+               double before, double part) noexcept;
 
 // When and how much traffic there is: today's active time, and the curves of
 // the placements. Without a warm curve the traffic is taken to be even.

@@ -5,6 +5,13 @@
 
 namespace ads::pacing {
 
+namespace {
+
+// A third of 30 is 10, not 10.000000000000002 and so 11.
+constexpr double kRounding = 1e-6;
+
+}  // namespace
+
 double expected_price(PriceModel model, MicroCents price, uint64_t events,
                       uint64_t impressions) noexcept {
     const auto exact = static_cast<double>(price);
@@ -20,14 +27,9 @@ uint64_t reserved_price(PriceModel model, MicroCents price, uint64_t events,
     return exact > 0 ? static_cast<uint64_t>(std::ceil(exact)) : 0;
 }
 
-double days_left(Seconds day_start, Seconds end) noexcept {
-    return end == 0 ? kDaysWithoutEnd
-                    : std::max(1.0, static_cast<double>(end - day_start) / 86'400);
-}
-
-double todays_share(double amount, double before_today, double days, double unit) noexcept {
+double todays_share(double amount, double before_today, double part, double unit) noexcept {
     const double left = std::max(0.0, amount - before_today);
-    return std::min(left, std::max(std::ceil(left / std::max(1.0, days)), unit));
+    return part > 0 ? std::min(left, std::max(std::ceil(left * part - kRounding), unit)) : 0;
 }
 
 Walls budget_walls(BudgetType type, MicroCents amount, double hard_cap,

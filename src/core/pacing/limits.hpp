@@ -9,7 +9,6 @@
 namespace ads::pacing {
 
 inline constexpr uint64_t kUnlimited = (uint64_t{1} << 50) - 1;  // the most a wall can hold
-inline constexpr double kDaysWithoutEnd = 30;
 
 // What one serve is expected to cost. For clicks and actions: one event in a
 // thousand impressions, until it is known better.
@@ -20,14 +19,10 @@ double expected_price(PriceModel model, MicroCents price, uint64_t events,
 uint64_t reserved_price(PriceModel model, MicroCents price, uint64_t events,
                         uint64_t impressions) noexcept;
 
-// From the start of the local day to the end of the flight: at least one, and
-// thirty where there is no end (0).
-double days_left(Seconds day_start, Seconds end) noexcept;
-
-// Today's part of an amount for several days: an equal share of what was left
-// when the local day began. Never rounded to zero: at least one `unit`, as long
-// as that much is left.
-double todays_share(double amount, double before_today, double days, double unit) noexcept;
+// Today's part of an amount for several days, out of what was left when the local day
+// began. Never rounded to zero: at least one `unit`, as long as that much is left and
+// today has any part at all.
+double todays_share(double amount, double before_today, double part, double unit) noexcept;
 
 // Where the words of a budget end, in micro-cents. The day's wall is for daily
 // budgets: 100 %, and only `probabilistic` may go to hard_cap times that. The
