@@ -257,6 +257,14 @@ finds(examine(@spool), 'spool', 'problem', qr/^3 segments, .* waits is 2 h old/,
 mkdir 'spool/quarantine' or die $!;
 write_file('spool/quarantine/x.seg', $head . record(time));
 finds(examine(@spool), 'quarantine', 'warning', qr/^1 file with events/, qr{spool/quarantine/\*\.txt});
+write_file('spool/quarantine/x.damaged', 'xyz');
+finds(examine(@spool), 'quarantine', 'warning', qr/^1 file with damaged bytes of segments; their other events were shipped/, qr{spool/quarantine/\*\.damaged});
+unlink 'spool/quarantine/x.damaged' or die $!;
+# The first record cannot be read: the second tells how long it waits.
+unlink glob 'spool/*.seg' or die $!;
+write_file('spool/0000000000003-00000001-1-1-3.seg', $head . (record(time - 1201) =~ s/home/hume/r) . record(time - 601));
+unlink 'spool/0000000000001-00000001-1-1-1.open' or die $!;
+finds(examine(@spool), 'spool', 'warning', qr/^1 segment, .* waits is 10 min old/, qr/error log/);
 
 # ---- a node ----------------------------------------------------------------------------------
 
@@ -288,6 +296,7 @@ finds(node('200 OK', sprintf $well, 'null', 0, 'null'), 'node', 'ok', qr/no ads_
 finds(node('200 OK', sprintf $well, '"$.x: bad"', 0, 'null'), 'node', 'problem', qr/catalog was refused: \$\.x: bad/, qr/validate/);
 finds(node('200 OK', sprintf $well, 'null', 0, sprintf $ships, 0, '"server down"'), 'node', 'problem', qr/not shipped: server down/, qr/doctor/);
 finds(node('200 OK', sprintf $well, 'null', 0, sprintf $ships, 2, 'null'), 'node', 'warning', qr/^2 events were refused/, qr/quarantine/);
+finds(node('200 OK', sprintf($well, 'null', 0, 'null') =~ s/\}$/,"spool":{"damaged_records":2,"damaged_bytes":99}}/r), 'node', 'warning', qr/^2 records of the spool were damaged/, qr/quarantine/);
 finds(node('200 OK', sprintf $well, 'null', 3, 'null'), 'node', 'warning', qr/^3 events could not be written/, qr/df/);
 finds(node('404 Not Found', 'nothing'), 'node', 'problem', qr/not the address of an ads_status: it answers 404/, qr/ads_status/);
 finds(node('200 OK', '<html>'), 'node', 'problem', qr/not the address of an ads_status/, qr/ads_status/);

@@ -155,42 +155,66 @@ subtest 'moved back under its own name' => sub {
 
 # --- what cannot be read ------------------------------------------------------------------
 
+# A damaged bit costs the record in which it stands, and no other.
 subtest 'damaged segments' => sub {
     fresh();
     my $ngx    = server(2);
     my $ledger = AdsTest::Ledger->new($pg, $ngx);
-    my $good   = join '', my @good = map { record() } 1 .. 10;
-    my @rest   = map { record() } 1 .. 3;
-    my $rest   = join '', @rest;
     my $flip   = sub { my ($text, $at) = @_; substr($text, $at, 1) ^= "\x20"; return $text };
+    my $text   = "these are no records, but somebody wrote them here\n" x 5;
 
+    # What stands between intact records.
+    my $record = record();
     my %damage = (
-        'crc'     => $flip->($rest, 4),
-        'payload' => $flip->($rest, 40),
-        'length'  => pack('L<', 5) . substr($rest, 4),
-        'longer'  => pack('L<', 8000) . substr($rest, 4),          # than the file: what follows is no torn tail
-        'type'    => record(type => 9) . $rest,
-        'version' => record(version => 2) . $rest,
-        'reason'  => record(invalid => 200) . $rest,
-        'sizes'   => record(raw => substr(record(), 8) . 'x') . $rest,
-        'text'    => "these are no records, but somebody wrote them here\n" x 5,
+        'crc'       => $flip->($record, 4),
+        'payload'   => $flip->($record, 40),
+        'shorter'   => pack('L<', 5) . substr($record, 4),
+        'longer'    => pack('L<', 8000) . substr($record, 4),      # than the file: what follows is no torn tail
+        'length'    => $flip->($record, 0),
+        'next'      => pack('L<', length($record) * 2 - 8) . substr($record, 4),    # ends where another one does
+        'type'      => record(type => 9),
+        'version'   => record(version => 2),
+        'reason'    => record(invalid => 200),
+        'sizes'     => record(raw => substr(record(), 8) . 'x'),
+        'text'      => $text,
+        'zeros'     => "\0" x 300,
+        'inside'    => $flip->(record(metadata => record()), 40),  # no event, although it looks like one
+        'two'       => $flip->($record, 40) . $flip->($record, 50),
     );
+    my $bytes = 0;
     for my $name (sort keys %damage) {
-        @good = map { record() } 1 .. 10;
-        $ledger->add_ids(ids(@good));
-        put_segment($ngx, "$name.seg", segment(@good) . $damage{$name});
+        for my $where ('middle', 'end') {
+            next if $name eq 'zeros' && $where eq 'end';
+            my @before = map { record() } 1 .. 10;
+            my @after  = $where eq 'middle' ? map { record() } 1 .. 3 : ();
+            $ledger->add_ids(ids(@before, @after));
+            put_segment($ngx, "$name-$where.seg", segment(@before) . join '', $damage{$name}, @after);
+            gone($ngx, "$name-$where.seg");
+            my $kept = AdsTest::Nginx::slurp($ngx->path("spool/quarantine/from-$name-$where.damaged"));
+            ok defined $kept && $kept eq $damage{$name}, "$name in the $where: what is damaged is kept, and only that"
+                or diag defined $kept ? length($kept) . ' bytes' : 'nothing is kept';
+            $bytes += length $damage{$name};
+        }
+    }
+    # The head.
+    my %heads = (magic => $flip->(segment(), 3), head => 'x' x 32, none => '', more => segment() =~ s/^a/b/r . $text);
+    for my $name (sort keys %heads) {
+        my @records = map { record() } 1 .. 5;
+        $ledger->add_ids(ids(@records));
+        put_segment($ngx, "$name.seg", join '', $heads{$name}, @records);
         gone($ngx, "$name.seg");
-        my $kept = AdsTest::Nginx::slurp($ngx->path("spool/quarantine/from-$name.damaged"));
-        ok defined $kept && $kept eq $damage{$name}, "$name: the rest is kept as it was"
-            or diag defined $kept ? length($kept) . ' bytes' : 'nothing is kept';
+        is AdsTest::Nginx::slurp($ngx->path("spool/quarantine/from-$name.damaged")) // '', $heads{$name}, "$name: it is kept";
+        $bytes += length $heads{$name};
     }
     # No segment at all.
     put_segment($ngx, 'foreign.seg', my $foreign = 'x' x 1000);
     gone($ngx, 'foreign.seg');
     is AdsTest::Nginx::slurp($ngx->path('spool/quarantine/from-foreign.damaged')), $foreign, 'foreign: all of it is kept';
+    $bytes += length $foreign;
 
     # What a crash leaves is not damage.
-    my %harmless = (empty => '', head => substr(segment(), 0, 20), zeros => segment(@good = map { record() } 1 .. 5) . "\0" x 5000);
+    my @good = map { record() } 1 .. 5;
+    my %harmless = (empty => '', short => substr(segment(), 0, 20), zero => segment(@good) . "\0" x 5000);
     $ledger->add_ids(ids(@good));
     for my $name (sort keys %harmless) {
         put_segment($ngx, "$name.seg", $harmless{$name});
@@ -199,7 +223,47 @@ subtest 'damaged segments' => sub {
     }
     $ledger->closes('damaged', drained => 1);
     is shipping($ngx)->{error}, undef, 'no error lasts';
-    like $ngx->error_log, qr/ads: segment ".*crc\.seg" is damaged/, 'the log tells it';
+    is shipping($ngx)->{quarantined}, 0, 'PostgreSQL refused none';
+    my $counted = AdsTest::Load::status($ngx)->{spool};
+    is $counted->{damaged_bytes}, $bytes, 'each damaged byte is counted';
+    is $counted->{damaged_records}, 27 + 2 + 3 + 1, 'and each place';    # "two" are two
+    my $metrics = $ngx->get('/console/status?format=prometheus')->{body};
+    like $metrics, qr/^ads_spool_damaged_records_total $counted->{damaged_records}$/m, 'there is a metric for the records';
+    like $metrics, qr/^ads_spool_damaged_bytes_total $bytes$/m, 'and one for the bytes';
+    like $ngx->error_log, qr/ads: segment ".*crc-middle\.seg" is damaged: 1 records \(\d+ bytes\)/, 'the log tells it';
+    $ngx->stop;
+    is_deeply [ $ngx->problems ], [], 'no alert, clean exit';
+};
+
+# Bits are flipped all over a segment: what is hit is known.
+subtest 'flipped bits' => sub {
+    fresh();
+    my $ngx     = server(1);
+    my $ledger  = AdsTest::Ledger->new($pg, $ngx);
+    my @records = map { record(session => 'x' x (1 + int rand 200)) } 1 .. (long() ? 100_000 : 10_000);
+    my $text    = segment(@records);
+    my (@begins, %hit);
+    my $at = 32;
+    for my $record (@records) { push @begins, $at; $at += length $record }
+    for (1 .. @records / 10) {
+        my $place = 32 + int rand length($text) - 32;
+        substr($text, $place, 1) ^= chr 1 << int rand 8;
+        my ($low, $high) = (0, $#begins);
+        while ($low < $high) {
+            my $middle = int(($low + $high + 1) / 2);
+            if ($begins[$middle] <= $place) { $low = $middle } else { $high = $middle - 1 }
+        }
+        $hit{$low} = substr($text, $begins[$low], length $records[$low]) ne $records[$low];
+    }
+    my @intact = map { $records[$_] } grep { !$hit{$_} } 0 .. $#records;
+    $ledger->add_ids(ids(@intact));
+    put_segment($ngx, 'flips.seg', $text);
+    gone($ngx, 'flips.seg');
+    $ledger->closes('flipped bits', drained => 1);
+    is shipping($ngx)->{shipped}, @intact, 'every intact record arrives, and no other';
+    my $damaged = grep { $_ } values %hit;
+    note "$damaged of " . @records . ' records are damaged';
+    cmp_ok AdsTest::Load::status($ngx)->{spool}{damaged_records}, '<=', $damaged, 'damage is counted';
     $ngx->stop;
     is_deeply [ $ngx->problems ], [], 'no alert, clean exit';
 };

@@ -228,18 +228,14 @@ private:
         return oldest;
     }
 
-    // Events follow each other in a segment.
+    // The first intact one: events follow each other in a segment.
     static std::optional<Millis> first_event(const std::string& path) {
         const std::unique_ptr<FILE, int (*)(FILE*)> file(fopen(path.c_str(), "re"), fclose);
         std::string text(kSegmentHead + kMaxRecord, '\0');
         text.resize(file == nullptr ? 0 : fread(text.data(), 1, text.size(), file.get()));
-        Event event;
-        size_t used = 0;
-        if (text.size() < kSegmentHead || !text.starts_with(kSegmentMagic) ||
-            read_record(std::string_view(text).substr(kSegmentHead), event, used) != Read::ok) {
-            return std::nullopt;
-        }
-        return event.time;
+        std::optional<Millis> time;
+        each_event(text, [&](const Event& event) { time = time ? time : event.time; });
+        return time;
     }
 
     void quarantine() {
@@ -252,6 +248,23 @@ private:
                             "sent again",
                             printable(folder)));
         }
+        if (const size_t files = count_ending(folder, ".damaged"); files > 0) {
+            findings_.warning(
+                "quarantine",
+                fmt::format("{} with damaged bytes of segments; their other events were shipped.",
+                            counted(files, "file")),
+                fmt::format("check the disk and its cables; then remove {}/*.damaged",
+                            printable(folder)));
+        }
+    }
+
+    static size_t count_ending(const std::string& folder, std::string_view end) {
+        const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(folder.c_str()), closedir);
+        size_t found = 0;
+        while (const dirent* entry = dir == nullptr ? nullptr : readdir(dir.get())) {
+            found += std::string_view(entry->d_name).ends_with(end) ? 1 : 0;
+        }
+        return found;
     }
 
     // ---- the node ----
@@ -301,6 +314,17 @@ private:
                 fmt::format("{} refused by PostgreSQL since its state was made.",
                             number == 1 ? "1 event was" : fmt::format("{} events were", number)),
                 "the reasons are in the folder quarantine of its spool");
+        }
+        const json_t* spool = json_object_get(root, "spool");
+        if (const auto damaged = json_integer_value(json_object_get(spool, "damaged_records"));
+            damaged > 0) {
+            well = false;
+            findings_.warning(
+                "node",
+                fmt::format("{} of the spool {} damaged and could not be shipped.",
+                            counted(static_cast<uint64_t>(damaged), "record"),
+                            damaged == 1 ? "was" : "were"),
+                "check its disk; the damaged bytes are in the folder quarantine of its spool");
         }
         const json_t* events = json_object_get(root, "events");
         if (const auto dropped = json_integer_value(json_object_get(events, "dropped"));

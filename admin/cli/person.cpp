@@ -82,11 +82,7 @@ public:
             cannot("open", path_, errno);
         }
         read();
-        const size_t at = records();
-        // Behind the last whole record a living worker is about to write.
-        if (!growing()) {
-            raw(at);
-        }
+        records();
         if (changed_ && fdatasync(fd_.get()) != 0) {
             cannot("write", path_, errno);
         }
@@ -120,41 +116,45 @@ private:
     }
 
     // Those of the person are changed in place: their sizes stay, so that whoever reads
-    // the segment at this moment finds its way. Where the records end.
-    size_t records() {
-        if (text_.size() < kSegmentHead || !text_.starts_with(kSegmentMagic)) {
-            return 0;
+    // the segment at this moment finds its way.
+    void records() {
+        std::vector<std::pair<size_t, size_t>> found;
+        size_t end = 0;  // of what a worker does not write any more
+        each_piece(
+            text_,
+            [&](const Event& event, size_t at, size_t size) {
+                end = at + size;
+                if (person_.is(event)) {
+                    found.emplace_back(at, size);
+                }
+            },
+            [&](size_t at, size_t size) { raw(at, size); });
+        for (const auto& [at, size] : found) {
+            erase_person({text_.data() + at, size});
+            write(at, size);
+            erased_.events++;
         }
-        size_t at = kSegmentHead;
-        for (;;) {
-            Event event;
-            size_t used = 0;
-            if (read_record(std::string_view(text_).substr(at), event, used) != Read::ok) {
-                return at;
-            }
-            if (person_.is(event)) {
-                erase_person({text_.data() + at, used});
-                write(at, used);
-                erased_.events++;
-            }
-            at += used;
+        // Behind the last whole record a living worker is about to write.
+        if (!growing()) {
+            raw(end, text_.size() - end);
         }
     }
 
     // What nobody can read as records may still be read by people. Behind a session
     // stands its user.
-    void raw(size_t from) {
+    void raw(size_t from, size_t size) {
         auto names = person_.sessions();
         names.insert(names.end(), person_.users.begin(), person_.users.end());
         for (const auto& name : names) {
-            for (size_t at = from; (at = text_.find(name, at)) != text_.npos;) {
+            for (size_t at = from; (at = text_.find(name, at)) < from + size;) {
                 const bool user = is_session(std::string_view(text_).substr(
                     std::min(at + name.size(), text_.size()), kPseudonymChars));
-                const size_t size = name.size() + (user ? kPseudonymChars : 0);
-                std::fill_n(text_.begin() + static_cast<ptrdiff_t>(at), size, '0');
-                write(at, size);
+                const size_t length =
+                    std::min(name.size() + (user ? kPseudonymChars : 0), from + size - at);
+                std::fill_n(text_.begin() + static_cast<ptrdiff_t>(at), length, '0');
+                write(at, length);
                 erased_.places++;
-                at += size;
+                at += length;
             }
         }
     }

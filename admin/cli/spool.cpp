@@ -9,7 +9,6 @@
 #include <cstring>
 
 #include "commands.hpp"
-#include "core/bytes.hpp"
 #include "event_json.hpp"
 #include "io/file.hpp"
 #include "io/spool.hpp"
@@ -30,24 +29,6 @@ struct Options {
     bool count = false;
     bool json = false;
 };
-
-// Where the records go on after a damaged one. Its length is believed if that
-// leads to a whole record or to the end of the file; else all of the rest is lost.
-size_t next_record(std::string_view text, size_t at) {
-    while (text.size() - at >= kFrameHead) {
-        const size_t payload = load<uint32_t>(text.data() + at);
-        if (payload == 0 || payload > text.size() - at - kFrameHead) {
-            break;
-        }
-        at += kFrameHead + payload;
-        Event event;
-        size_t used = 0;
-        if (at == text.size() || read_record(text.substr(at), event, used) == Read::ok) {
-            return at;
-        }
-    }
-    return text.size();
-}
 
 class Cat {
 public:
@@ -120,42 +101,30 @@ private:
     }
 
     void events(const std::string& path) {
-        SegmentEnd end = each_event(text_, [this](const Event& event) { see(event); });
-        while (end.damaged) {
-            const size_t next = next_record(text_, end.good);
-            damage(fmt::format(
-                "{}: left out {} from byte {} on, which are damaged; {}.", path,
-                counted(next - end.good, "byte"), end.good,
-                next < end.total ? "what follows is printed" : "nothing after them can be read"));
-            end.good = next;
-            go_on(end);
-        }
+        const SegmentEnd end = each_piece(
+            text_, [this](const Event& event, size_t, size_t) { see(event); },
+            [&](size_t offset, size_t size) { left_out(path, offset, size); });
         if (end.foreign) {
             damage(
                 fmt::format("{} is no spool segment: give a spool folder, or files of one "
                             "that end in .seg or .open.",
                             path));
-        } else if (end.good < end.total) {
+        } else if (end.torn > 0) {
             warn(fmt::format(
                 "{}: left out {} at the end, a record that was cut off: its worker {}.", path,
-                counted(end.total - end.good, "byte"),
+                counted(end.torn, "byte"),
                 path.ends_with(kOpen) ? "may still be writing it" : "ended while writing it"));
         }
     }
 
-    // each_event() from the middle of a segment.
-    void go_on(SegmentEnd& end) {
-        Read result = Read::ok;
-        while (end.good < end.total && result == Read::ok) {
-            Event event;
-            size_t used = 0;
-            result = read_record(std::string_view(text_).substr(end.good), event, used);
-            if (result == Read::ok) {
-                see(event);
-                end.good += used;
-            }
+    void left_out(const std::string& path, size_t offset, size_t size) {
+        const bool all = size == text_.size();
+        if (!all) {
+            damage(fmt::format(
+                "{}: left out {} from byte {} on, which are damaged; {}.", path,
+                counted(size, "byte"), offset,
+                offset + size < text_.size() ? "what follows is printed" : "nothing follows them"));
         }
-        end.damaged = result == Read::damaged;
     }
 
     void see(const Event& event) {

@@ -36,7 +36,7 @@ struct [[gnu::packed]] Fixed {
     int64_t price;
     uint32_t node;
 };
-static_assert(sizeof(Fixed) == 64);
+static_assert(sizeof(Fixed) == kMinRecord - kFrameHead);
 
 // The usual CRC-32, by the library that computes it fastest.
 uint32_t checksum(const char* data, size_t size) noexcept {
@@ -117,6 +117,21 @@ size_t write_record(const Event& e, std::span<char> out) noexcept {
     return size;
 }
 
+size_t agreed_size(std::string_view from) noexcept {
+    if (from.size() < kMinRecord) {
+        return 0;
+    }
+    const auto payload = load<uint32_t>(from.data());
+    const auto fixed = load<Fixed>(from.data() + kFrameHead);
+    const size_t strings = size_t{fixed.placement_size} + fixed.country_size + fixed.session_size +
+                           fixed.user_size + fixed.metadata_size;
+    return fixed.version == kRecordVersion && payload == sizeof fixed + strings &&
+                   payload <= kMaxRecord - kFrameHead
+               ? kFrameHead + payload
+               : 0;
+}
+
+// The checksum comes last: whoever looks for a record tries this at each byte.
 Read read_record(std::string_view from, Event& e, size_t& used) noexcept {
     if (from.size() < kFrameHead) {
         return Read::short_;
@@ -129,17 +144,13 @@ Read read_record(std::string_view from, Event& e, size_t& used) noexcept {
         return Read::short_;
     }
     const char* at = from.data() + kFrameHead;
-    if (checksum(at, payload) != load<uint32_t>(from.data() + 4)) {
-        return Read::damaged;
-    }
     const auto fixed = load<Fixed>(at);
-    at += sizeof fixed;
-    const size_t strings = size_t{fixed.placement_size} + fixed.country_size + fixed.session_size +
-                           fixed.user_size + fixed.metadata_size;
-    if (fixed.version != kRecordVersion || sizeof fixed + strings != payload ||
-        fixed.type >= kCount<EventType> || fixed.invalid >= kCount<Invalid>) {
+    if (agreed_size(from) == 0 || fixed.type >= kCount<EventType> ||
+        fixed.invalid >= kCount<Invalid> ||
+        checksum(at, payload) != load<uint32_t>(from.data() + 4)) {
         return Read::damaged;
     }
+    at += sizeof fixed;
     const auto take = [&](size_t size) {
         const std::string_view text(at, size);
         at += size;

@@ -88,8 +88,9 @@ inline EventId event_id(const Event& e) noexcept {
 inline constexpr size_t kUuidChars = 36;
 void write_uuid(const EventId& id, char* out) noexcept;
 
-// The longest record, frame included.
+// The longest and the shortest record, frame included.
 inline constexpr size_t kMaxRecord = 8192;
+inline constexpr size_t kMinRecord = 72;
 inline constexpr size_t kFrameHead = 8;
 
 // Appends the framed record to `out`; 0 if it would not fit there or is over
@@ -105,6 +106,10 @@ enum class Read : uint8_t {
 // Reads the record at the start of `from`; `used` is its size with the frame.
 // The strings point into `from`.
 Read read_record(std::string_view from, Event& event, size_t& used) noexcept;
+
+// The size of the record at the start of `from`, frame included, if its length and the sizes of
+// its strings agree; else 0. The record itself may be damaged or cut off.
+size_t agreed_size(std::string_view from) noexcept;
 
 // Makes the record at the start of `record`, a whole one, what it would be of somebody
 // who did not consent: no session, no user, no metadata. Its size stays.

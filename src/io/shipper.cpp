@@ -17,9 +17,7 @@ namespace ads {
 
 namespace {
 
-constexpr size_t kChunk = 512 << 10;         // read at once
 constexpr size_t kCloseAt = 1 << 20;         // an own segment that large is closed once shipped
-constexpr int kLooks = 3;                    // at a record that seems damaged
 constexpr Millis kIdle = 1000;               // and any, if nothing has come for so long
 constexpr Millis kFirstPause = 200;          // after a failure, doubled up to
 constexpr Millis kLongestPause = 10'000;     //
@@ -34,129 +32,13 @@ Millis wall_clock() noexcept {
     return static_cast<Millis>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
 }
 
-// A segment that is read from its start on, while its worker may still write.
-class Segment {
-public:
-    enum class End : uint8_t { none, reached, damaged, unreadable };
-
-    bool open(std::string path, const SegmentName& name) {
-        *this = {};
-        fd_ = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-        path_ = std::move(path);
-        name_ = name;
-        return static_cast<bool>(fd_);
-    }
-
-    explicit operator bool() const noexcept { return static_cast<bool>(fd_); }
-    const SegmentName& name() const noexcept { return name_; }
-    const std::string& path() const noexcept { return path_; }
-    size_t shipped() const noexcept { return offset_; }
-
-    // Keeps others from shipping it; false if one does.
-    bool lock() const noexcept { return flock(fd_.get(), LOCK_EX | LOCK_NB) == 0; }
-
-    // The next events, at most so many, and how long their records are. They
-    // point into this segment until it is read or consumed again.
-    End read(size_t most, std::vector<Event>& events, std::vector<size_t>& sizes) {
-        End end = parse(most, events, sizes);
-        if (end == End::reached) {
-            const bool readable = refill();  // moves what events point to
-            end = parse(most, events, sizes);
-            if (!readable && events.empty()) {
-                return End::unreadable;
-            }
-        }
-        // Somebody may have been erased from it while it was read.
-        for (int i = 0; i < kLooks && end == End::damaged && events.empty(); i++) {
-            const timespec pause{0, 10'000'000};
-            nanosleep(&pause, nullptr);
-            data_.clear();
-            at_ = 0;
-            if (!refill()) {
-                return End::unreadable;
-            }
-            end = parse(most, events, sizes);
-        }
-        return events.empty() ? end : End::none;
-    }
-
-    std::string_view rest() const noexcept { return std::string_view(data_).substr(at_); }
-
-    void consume(size_t bytes) noexcept {
-        at_ += bytes;
-        offset_ += bytes;
-    }
-
-    // Whether all that is in the file was consumed.
-    bool done() const noexcept {
-        struct stat info;
-        return fstat(fd_.get(), &info) == 0 && static_cast<size_t>(info.st_size) == offset_;
-    }
-
-    // By whichever name it has now.
-    void remove() noexcept {
-        unlink(closed_path(path_).c_str());
-        unlink(path_.c_str());
-        *this = {};
-    }
-
-private:
-    End parse(size_t most, std::vector<Event>& events, std::vector<size_t>& sizes) {
-        events.clear();
-        sizes.clear();
-        if (offset_ == 0) {
-            if (data_.size() < kSegmentHead) {
-                return kSegmentMagic.starts_with(data_.substr(0, kSegmentMagic.size()))
-                           ? End::reached
-                           : End::damaged;
-            }
-            if (!data_.starts_with(kSegmentMagic)) {
-                return End::damaged;
-            }
-            consume(kSegmentHead);
-        }
-        size_t at = at_;
-        while (events.size() < most) {
-            Event event;
-            size_t used = 0;
-            const Read result = read_record(std::string_view(data_).substr(at), event, used);
-            if (result != Read::ok) {
-                return result == Read::short_ ? End::reached : End::damaged;
-            }
-            events.push_back(event);
-            sizes.push_back(used);
-            at += used;
-        }
-        return End::none;
-    }
-
-    // Reads on; false if the disk fails.
-    bool refill() {
-        data_.erase(0, at_);
-        at_ = 0;
-        const size_t had = data_.size();
-        data_.resize(had + kChunk);
-        const ssize_t n =
-            pread(fd_.get(), data_.data() + had, kChunk, static_cast<off_t>(offset_ + had));
-        data_.resize(had + static_cast<size_t>(std::max<ssize_t>(n, 0)));
-        return n >= 0;
-    }
-
-    Fd fd_;
-    std::string path_;
-    SegmentName name_;
-    std::string data_;   // from offset_ - at_ of the file on
-    size_t at_ = 0;      // in data_: what is before it is consumed
-    size_t offset_ = 0;  // of the file
-};
-
 // What PostgreSQL will never take: the records as they are, in a segment that
 // may be sent again by moving it back, and beside it why.
 class Quarantine {
 public:
     explicit Quarantine(std::string folder) : folder_(std::move(folder)) {}
 
-    bool add(const Segment& from, std::string_view record, const Event& event,
+    bool add(const SegmentFile& from, std::string_view record, const Event& event,
              std::string_view why) {
         if (!append(base_of(from) + ".seg", record, segment_head(event.time, event.node))) {
             return false;
@@ -168,16 +50,17 @@ public:
         return true;
     }
 
-    // The end of a segment that cannot be read.
-    bool add_damaged(const Segment& from, std::string_view bytes) {
-        return append(base_of(from) + ".damaged", bytes, "");
+    // The damaged bytes of a segment, one stretch after the other.
+    bool add_damaged(const SegmentFile& from) {
+        std::string bytes;
+        return from.read_damaged(bytes) && append(base_of(from) + ".damaged", bytes, "");
     }
 
     const std::string& folder() const noexcept { return folder_; }
 
 private:
     // Not the segment's own name: it may be moved back while that one is still there.
-    std::string base_of(const Segment& from) const {
+    std::string base_of(const SegmentFile& from) const {
         const std::string closed = closed_path(from.path());
         const size_t slash = closed.rfind('/') + 1;
         return folder_ + "/from-" + closed.substr(slash, closed.rfind('.') - slash);
@@ -249,7 +132,9 @@ public:
     }
     std::string error() const {
         const std::lock_guard lock(mutex_);
-        return error_.empty() ? stuck_ : error_;
+        return !error_.empty()            ? error_
+               : !own_stuck_.text.empty() ? own_stuck_.text
+                                          : left_stuck_.text;
     }
 
     std::atomic<bool> finished{false};
@@ -262,6 +147,12 @@ private:
         worked,  // there may be more
         failed,  // nothing goes: try later
         stuck,   // this segment does not: try later
+    };
+
+    enum class Trouble : uint8_t { reading, quarantine };
+    struct Stuck {
+        std::string text;  // empty: it is not
+        Trouble trouble = Trouble::reading;
     };
 
     void say(ShipperMessage::Level level, std::string text) {
@@ -286,7 +177,7 @@ private:
             return Step::failed;
         }
         Step result = Step::idle;
-        for (Segment* segment : {&own_, &left_}) {
+        for (SegmentFile* segment : {&own_, &left_}) {
             Millis& retry = segment == &own_ ? own_retry_ : left_retry_;
             if (!*segment || monotonic() < retry) {
                 continue;
@@ -377,15 +268,15 @@ private:
         }
     }
 
-    Step ship(Segment& segment) {
+    Step ship(SegmentFile& segment) {
         // Asked before reading: what is closed has no more to come.
         const bool closed = &segment != &own_ || segment.name().sequence < settled.load();
-        const Segment::End end = segment.read(limit_, events_, sizes_);
-        if (end == Segment::End::unreadable) {
-            return stuck(segment.path(), "cannot be read");
+        if (segment.read(limit_, events_) == SegmentFile::End::unreadable) {
+            return stuck(segment, Trouble::reading, segment.path(), "cannot be read");
         }
+        unstuck(segment, Trouble::reading);
         if (events_.empty()) {
-            return finish(segment, closed, end);
+            return finish(segment, closed);
         }
         const PgResult result = pg_.query(kIngest, ingest_params(events_), conf_.timeout);
         if (result == nullptr) {
@@ -400,16 +291,14 @@ private:
         state_.add(Total::repeated, number(1));
         works();
         const bool full = events_.size() == limit_;
-        for (const size_t size : sizes_) {
-            segment.consume(size);
-        }
+        segment.consume();
         limit_ = std::min<size_t>(conf_.batch, limit_ * 2);
         written_at_ = monotonic();
         return full || closed ? Step::worked : Step::idle;
     }
 
     // Something in the batch is not to be had. Halves find what it is.
-    Step refuse(Segment& segment) {
+    Step refuse(SegmentFile& segment) {
         if (pg_.sqlstate() == "23514" && monotonic() - kept_at_ > kPartitionRetry) {
             return keep_partitions() ? Step::worked : Step::failed;
         }
@@ -418,68 +307,70 @@ private:
             return Step::worked;
         }
         const std::string why = std::string(pg_.sqlstate()) + " " + pg_.error();
-        if (!quarantine_.add(segment, segment.rest().substr(0, sizes_[0]), events_[0], why)) {
-            return stuck(quarantine_.folder(), "cannot be written");
+        if (!quarantine_.add(segment, segment.first_record(), events_[0], why)) {
+            return stuck(segment, Trouble::quarantine, quarantine_.folder(), "cannot be written");
         }
         char id[kUuidChars];
         write_uuid(event_id(events_[0]), id);
         say(ShipperMessage::Level::error, "event " + std::string(id, sizeof id) + " is in \"" +
                                               quarantine_.folder() + "\": PostgreSQL: " + why);
-        unstuck();
+        unstuck(segment, Trouble::quarantine);
         state_.add(Total::quarantined);
-        segment.consume(sizes_[0]);
+        segment.consume();
         works();
         return Step::worked;
     }
 
     // A segment cannot go on because of our own disk; others may.
-    Step stuck(const std::string& path, const char* what) {
+    Step stuck(const SegmentFile& segment, Trouble trouble, const std::string& path,
+               const char* what) {
         const std::string text = "\"" + path + "\" " + what + ": " + std::strerror(errno);
+        Stuck& state = &segment == &own_ ? own_stuck_ : left_stuck_;
         const std::lock_guard lock(mutex_);
-        if (stuck_ != text) {
-            stuck_ = text;
+        if (state.text != text) {
+            state = {text, trouble};
             messages_.push_back({ShipperMessage::Level::error, text});
         }
         return Step::stuck;
     }
 
-    void unstuck() {
+    // What kept it from going on is over.
+    void unstuck(const SegmentFile& segment, Trouble trouble) {
+        Stuck& state = &segment == &own_ ? own_stuck_ : left_stuck_;
         const std::lock_guard lock(mutex_);
-        stuck_.clear();
+        if (!state.text.empty() && state.trouble == trouble) {
+            state.text.clear();
+            messages_.push_back(
+                {ShipperMessage::Level::notice, "segment \"" + segment.path() + "\" goes on"});
+        }
     }
 
     // Nothing more to ship in it, at least for now.
-    Step finish(Segment& segment, bool closed, Segment::End end) {
+    Step finish(SegmentFile& segment, bool closed) {
         if (!closed) {
-            const bool any = segment.shipped() > kSegmentHead;
-            if (any && (segment.shipped() >= kCloseAt || monotonic() - written_at_ >= kIdle)) {
+            const bool any = segment.consumed() > kSegmentHead;
+            if (any && (segment.consumed() >= kCloseAt || monotonic() - written_at_ >= kIdle)) {
                 wants_closed.store(segment.name().sequence, std::memory_order_release);
             }
             return Step::idle;
         }
-        // A tail of zeros is what a crash of the machine leaves: nothing was written
-        // there. A record that is torn was cut when the segment was closed.
-        const std::string_view rest = segment.rest();
-        const bool torn_head = segment.shipped() == 0 && end != Segment::End::damaged;
-        if (!torn_head && rest.find_first_not_of('\0') != rest.npos) {
-            if (!save_rest(segment)) {
-                return stuck(quarantine_.folder(), "cannot be written");
+        // A record that is torn was cut when the segment was closed.
+        segment.end();
+        if (const uint64_t bytes = segment.damaged_bytes(); bytes > 0) {
+            if (!quarantine_.add_damaged(segment)) {
+                return stuck(segment, Trouble::quarantine, quarantine_.folder(),
+                             "cannot be written");
             }
-            unstuck();
-            say(ShipperMessage::Level::error, "segment \"" + segment.path() +
-                                                  "\" is damaged: its unreadable end is in \"" +
-                                                  quarantine_.folder() + "\"");
+            unstuck(segment, Trouble::quarantine);
+            state_.add_damage(segment.damaged_records(), bytes);
+            say(ShipperMessage::Level::error,
+                "segment \"" + segment.path() +
+                    "\" is damaged: " + std::to_string(segment.damaged_records()) + " records (" +
+                    std::to_string(bytes) + " bytes) cannot be read and are kept in \"" +
+                    quarantine_.folder() + "\"; its other events are shipped");
         }
         segment.remove();
         return Step::worked;
-    }
-
-    bool save_rest(const Segment& segment) {
-        std::string all;
-        return (read_file(closed_path(segment.path()).c_str(), all) == 0 ||
-                read_file(segment.path().c_str(), all) == 0) &&
-               quarantine_.add_damaged(
-                   segment, std::string_view(all).substr(std::min(segment.shipped(), all.size())));
     }
 
     const ShipperConf conf_;
@@ -489,11 +380,10 @@ private:
     Pg pg_;
     Rng rng_;
     Quarantine quarantine_;
-    Segment own_;
-    Segment left_;  // of a worker that is gone
-    size_t limit_;  // of the next batch
+    SegmentFile own_;
+    SegmentFile left_;  // of a worker that is gone
+    size_t limit_;      // of the next batch
     std::vector<Event> events_;
-    std::vector<size_t> sizes_;
     Millis kept_at_ = 0;     // when partitions were looked after
     Millis written_at_ = 0;  // when own_ last had something
     Millis pause_ = kFirstPause;
@@ -502,7 +392,8 @@ private:
 
     mutable std::mutex mutex_;
     std::string error_;  // of the connection
-    std::string stuck_;  // of our disk
+    Stuck own_stuck_;    // of our disk
+    Stuck left_stuck_;
     std::vector<ShipperMessage> messages_;
 };
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -55,21 +56,6 @@ void close_name(const std::string& path) noexcept {
 
 }  // namespace
 
-SegmentName segment_name(std::string_view path) noexcept {
-    const std::string name(path.substr(path.rfind('/') + 1));
-    unsigned pid = 0;
-    unsigned started = 0;
-    unsigned sequence = 0;
-    if (std::sscanf(name.c_str(), "%*13d-%*8x-%u-%x-%u", &pid, &started, &sequence) != 3) {
-        return {};
-    }
-    return {Who{started} << 32 | pid, sequence, name.ends_with(kOpen)};
-}
-
-std::string closed_path(std::string_view path) {
-    return std::string(path.substr(0, path.rfind('.'))) + std::string(kClosed);
-}
-
 std::string segment_head(Millis now, uint32_t node) {
     char head[kSegmentHead] = {};
     std::memcpy(head, kSegmentMagic.data(), kSegmentMagic.size());
@@ -78,7 +64,14 @@ std::string segment_head(Millis now, uint32_t node) {
     return {head, sizeof head};
 }
 
-void Spool::configure(std::string folder, size_t segment, Who me, uint32_t node) {
+int64_t monotonic_ns() noexcept {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+void Spool::configure(std::string folder, size_t segment, Who me, uint32_t node, Clock clock) {
+    clock_ = clock;
     folder_ = std::move(folder);
     segment_ = segment;
     me_ = me;
@@ -117,10 +110,17 @@ bool Spool::open_segment(Millis now) noexcept {
 }
 
 Flushed Spool::flush(Millis now) noexcept {
-    Flushed result;
     if (ends_.empty()) {
-        return result;
+        return {};
     }
+    const int64_t begin = clock_();
+    Flushed result = write(now);
+    result.took_ns = clock_() - begin;
+    return result;
+}
+
+Flushed Spool::write(Millis now) noexcept {
+    Flushed result;
     size_t done = 0;
     struct stat info;
     if (fd_ && (fstat(fd_.get(), &info) != 0 || info.st_nlink == 0)) {
@@ -206,14 +206,13 @@ Adopted adopt_segments(const std::string& folder, Who of, void* context,
         if (!ours) {
             continue;
         }
-        if (end.good < end.total && !end.damaged && !end.foreign &&
-            ftruncate(fd.get(), static_cast<off_t>(end.good)) == 0) {
-            adopted.cut += end.total - end.good;
+        if (end.torn > 0 && ftruncate(fd.get(), static_cast<off_t>(end.total - end.torn)) == 0) {
+            adopted.cut += end.torn;
         }
         close_name(path);
         adopted.segments++;
-        if (end.damaged || end.foreign) {
-            adopted.damaged.push_back(closed_path(path));
+        if (end.damaged_bytes > 0) {
+            adopted.damaged.push_back({closed_path(path), end});
         }
     }
     // A worker may die between ending a segment and settling its last events.

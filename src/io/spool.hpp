@@ -10,21 +10,28 @@
 
 #include "core/event.hpp"
 #include "io/file.hpp"
+#include "io/segment.hpp"
 #include "shm/who.hpp"
 
 namespace ads {
+
+int64_t monotonic_ns() noexcept;
 
 // What became of the records of one turn.
 struct Flushed {
     uint32_t written = 0;  // the first so many of them
     uint32_t dropped = 0;  // the rest
     int error = 0;         // errno, if any was dropped
+    int64_t took_ns = 0;   // the system calls, for which the event loop waited
 };
 
 class Spool {
 public:
-    // `segment` is the size at which a new segment is begun.
-    void configure(std::string folder, size_t segment, Who me, uint32_t node);
+    // `segment` is the size at which a new segment is begun. `clock` measures how long a flush
+    // takes.
+    using Clock = int64_t (*)() noexcept;
+    void configure(std::string folder, size_t segment, Who me, uint32_t node,
+                   Clock clock = monotonic_ns);
 
     // Puts a record into this turn's buffer; false if there is no room: flush first.
     bool append(const Event& event) noexcept;
@@ -43,7 +50,9 @@ public:
 
 private:
     bool open_segment(Millis now) noexcept;
+    Flushed write(Millis now) noexcept;
 
+    Clock clock_ = nullptr;
     std::string folder_;
     std::string path_;
     size_t segment_ = 0;
@@ -67,59 +76,19 @@ SpoolUse spool_use(const std::string& folder) noexcept;
 // The segments of a folder, oldest first.
 std::vector<std::string> spool_segments(const std::string& folder);
 
-// What a segment's path tells.
-struct SegmentName {
-    Who writer = 0;  // 0: the name is none of ours
-    uint32_t sequence = 0;
-    bool open = false;
-};
-SegmentName segment_name(std::string_view path) noexcept;
-
-// The path of a segment once it is closed.
-std::string closed_path(std::string_view path);
-
 // The head of a segment file.
 std::string segment_head(Millis now, uint32_t node);
 
-// How a segment ended.
-struct SegmentEnd {
-    size_t good = 0;   // bytes up to the end of the last whole record
-    size_t total = 0;  // bytes of the file
-    bool damaged = false;
-    bool foreign = false;  // not a segment at all
-};
-
-// Calls f(event) for each whole record; stops at the first that is not.
-template <class F>
-SegmentEnd each_event(std::string_view segment, F f) {
-    SegmentEnd end{0, segment.size(), false, false};
-    if (segment.size() < kSegmentHead || !segment.starts_with(kSegmentMagic)) {
-        end.foreign = !kSegmentMagic.starts_with(segment.substr(0, kSegmentMagic.size()));
-        return end;
-    }
-    end.good = kSegmentHead;
-    while (end.good < segment.size()) {
-        Event event;
-        size_t used = 0;
-        const Read result = read_record(segment.substr(end.good), event, used);
-        if (result != Read::ok) {
-            // A crash of the machine may leave a tail of zeros: torn, not damaged.
-            end.damaged = result == Read::damaged &&
-                          segment.find_first_not_of('\0', end.good) != std::string_view::npos;
-            break;
-        }
-        f(event);
-        end.good += used;
-    }
-    return end;
-}
-
 // Closes segments whose worker is gone: cuts a torn tail and renames. With
-// `of` only those of that worker. Each whole event is shown to `see`.
+// `of` only those of that worker. Each intact event is shown to `see`.
+struct DamagedSegment {
+    std::string path;  // as it is closed
+    SegmentEnd end;
+};
 struct Adopted {
     uint32_t segments = 0;
-    uint64_t cut = 0;                  // bytes
-    std::vector<std::string> damaged;  // paths of the closed segments
+    uint64_t cut = 0;  // bytes
+    std::vector<DamagedSegment> damaged;
 };
 Adopted adopt_segments(const std::string& folder, Who of, void* context,
                        void (*see)(void* context, const Event& event));

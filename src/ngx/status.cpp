@@ -9,6 +9,7 @@
 #include "ngx/handlers.hpp"
 #include "ngx/limit.hpp"
 #include "ngx/status_pacing.hpp"
+#include "ngx/status_spool.hpp"
 #include "ngx/worker.hpp"
 #include "version.hpp"
 
@@ -353,18 +354,17 @@ void put_json(Out& out, const Image& image, const Filter& filter, const MainConf
         out.put(name);
         out.put("\":");
         out.number(worker->state().total(total));
-        out.put(total == Total::rejected ? "}" : ",");
+        out.put(',');
     }
-    out.put(',');
+    out.put("\"dropped_serves\":");
+    out.number(worker->state().head().spool.dropped_serves.load(std::memory_order_relaxed));
+    out.put("},");
     put_traffic(out);
-    const SpoolUse spool = spool_use(worker->spool_folder());
     out.put(",\"dedupe\":{\"evicted\":");
     out.number(worker->state().head().dedupe.evicted.load(std::memory_order_relaxed));
-    out.put("},\"spool\":{\"segments\":");
-    out.number(spool.segments);
-    out.put(",\"bytes\":");
-    out.number(spool.bytes);
-    out.put("},\"postgres\":");
+    out.put("},\"spool\":");
+    put_spool(out);
+    out.put(",\"postgres\":");
     put_shipping(out, conf.postgres.len > 0);
     out.put(',');
     put_limits(out, conf);
@@ -475,8 +475,7 @@ void put_prometheus(Out& out, std::string_view label, const std::vector<Row>& ro
     put_gauge(out, "ads_catalog_refused", "1 if the last edit of the catalog was refused.",
               worker->zone().head().error.size.load(std::memory_order_relaxed) > 0);
     put_gauge(out, "ads_stopped", "Entries of the stop list.", worker->stopped().size());
-    put_gauge(out, "ads_spool_bytes", "Bytes in the spool.",
-              spool_use(worker->spool_folder()).bytes);
+    put_spool_metrics(out);
     put_metric_head(out, "ads_shipped_total", "counter", "Events that PostgreSQL was sent.");
     for (const auto& [total, name] : kShipped) {
         out.put("ads_shipped_total{result=\"");

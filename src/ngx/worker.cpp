@@ -479,11 +479,10 @@ void Worker::tend_shipper() noexcept {
 }
 
 void Worker::log_damage(const Adopted& adopted) noexcept {
-    for (const auto& path : adopted.damaged) {
+    for (const auto& [path, end] : adopted.damaged) {
         ngx_log_error(NGX_LOG_ERR, log_, 0,
-                      "ads: segment \"%s\" is damaged: what follows its last whole record cannot "
-                      "be read",
-                      path.c_str());
+                      "ads: segment \"%s\" is damaged: %uL records (%uL bytes) cannot be read",
+                      path.c_str(), end.damaged_records, end.damaged_bytes);
     }
 }
 

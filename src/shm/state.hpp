@@ -49,6 +49,16 @@ inline constexpr size_t kInvalidSlots = 32;
 static_assert(kCount<Invalid> <= kInvalidSlots);
 using EventCounts = std::array<std::array<std::atomic<uint64_t>, kCount<EventType>>, kInvalidSlots>;
 
+// What went wrong with the spool.
+struct SpoolCounts {
+    std::atomic<uint64_t> damaged_records;  // at least; they were not shipped
+    std::atomic<uint64_t> damaged_bytes;
+    std::atomic<uint64_t> dropped_serves;  // of the dropped events; they stay taken
+    std::atomic<uint64_t> slow_writes;
+    std::atomic<uint64_t> slow_write_ms;  // of all of these
+    std::atomic<uint64_t> longest_write_ms;
+};
+
 inline constexpr uint32_t kCurves = 65;            // the site's, and so many placements less one
 inline constexpr uint32_t kTossedBits = 1u << 17;  // of slots, modulo
 
@@ -66,6 +76,7 @@ struct StateHead {
     Health health;
     std::array<TotalCounter, kTotalsRoom> totals;
     EventCounts events;
+    SpoolCounts spool;
 };
 // So much is kept for it: a field that is added at its end is zero in the files that are there.
 inline constexpr size_t kHeadBytes = 16'384;
@@ -108,6 +119,11 @@ public:
     }
     uint64_t events(Invalid invalid, EventType type) const noexcept {
         return count_of(invalid, type).load(std::memory_order_relaxed);
+    }
+
+    void add_damage(uint64_t records, uint64_t bytes) noexcept {
+        head_->spool.damaged_records.fetch_add(records, std::memory_order_relaxed);
+        head_->spool.damaged_bytes.fetch_add(bytes, std::memory_order_relaxed);
     }
 
     void refuse(uint32_t slot, Reason reason, Day day, uint64_t n) noexcept {

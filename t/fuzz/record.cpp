@@ -2,6 +2,7 @@
 // a record that is found good is written again byte for byte.
 #include <zlib.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -74,14 +75,25 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const std::string& segment :
          {std::string(text), std::string(kSegmentMagic) + std::string(24, '\0') + mended + mended +
                                  std::string(text)}) {
-        size_t events = 0;
-        const SegmentEnd end = each_event(segment, [&](const Event& event) {
-            check_event(event, segment);
-            events++;
-        });
-        check(end.total == segment.size() && end.good <= end.total);
-        check(events == 0 || end.good > kSegmentHead);
-        check(!(end.foreign && end.good > 0));
+        size_t seen = 0;
+        size_t at = 0;
+        const SegmentEnd end = each_piece(
+            segment,
+            [&](const Event& event, size_t offset, size_t size) {
+                check_event(event, segment);
+                check(offset == std::max(at, offset) && offset + size <= segment.size());
+                at = offset + size;
+                seen += size;
+            },
+            [&](size_t offset, size_t size) {
+                check(size > 0 && offset >= at && offset + size <= segment.size());
+                at = offset + size;
+                seen += size;
+            });
+        check(end.total == segment.size());
+        // Only a head is neither a record nor damaged nor torn.
+        check(seen + end.torn == end.total || seen + end.torn + kSegmentHead == end.total);
+        check(!end.foreign || end.damaged_bytes == end.total);
     }
     return 0;
 }

@@ -43,7 +43,7 @@ std::vector<uint64_t> serves_in(const std::string& path, SegmentEnd* end = nullp
     if (end != nullptr) {
         *end = read;
     } else {
-        EXPECT_EQ(read.good, read.total) << path;
+        EXPECT_EQ(read.torn + read.damaged_bytes, 0u) << path;
     }
     return serves;
 }
@@ -327,12 +327,25 @@ TEST_F(SpoolTest, ADamagedSegmentIsNotCut) {
     Serves seen;
     const Adopted adopted = adopt(0, seen);
     EXPECT_EQ(adopted.cut, 0u);
-    EXPECT_EQ(seen, range(1, 2)) << "what stands before the fault is known";
-    EXPECT_EQ(TempFolder::read(only_segment()), text) << "the rest is there to be looked at";
-    SegmentEnd end;
-    serves_in(only_segment(), &end);
-    EXPECT_TRUE(end.damaged);
-    EXPECT_EQ(end.good, kSegmentHead + 2 * record_size());
+    EXPECT_EQ(seen, (Serves{1, 2, 4, 5})) << "only the damaged one is lost";
+    EXPECT_EQ(TempFolder::read(only_segment()), text) << "it is there to be looked at";
+    ASSERT_EQ(adopted.damaged.size(), 1u);
+    EXPECT_EQ(adopted.damaged[0].path, only_segment());
+    EXPECT_EQ(adopted.damaged[0].end.damaged_records, 1u);
+    EXPECT_EQ(adopted.damaged[0].end.damaged_bytes, record_size());
+}
+
+// A length that is damaged looks like a record that goes on behind the end of the file.
+TEST_F(SpoolTest, ADamagedLengthIsNoTornTail) {
+    abandoned(folder_.path(), kNobody, 1, 5);
+    const std::string path = only_segment();
+    std::string text = TempFolder::read(path);
+    text[kSegmentHead + 2 * record_size() + 1] ^= 8;
+    TempFolder::write(path, text);
+    Serves seen;
+    EXPECT_EQ(adopt(0, seen).cut, 0u);
+    EXPECT_EQ(seen, (Serves{1, 2, 4, 5}));
+    EXPECT_EQ(TempFolder::read(only_segment()), text);
 }
 
 TEST_F(SpoolTest, TheSegmentOfALivingWorkerStays) {
@@ -385,17 +398,22 @@ TEST(Segment, ForeignAndShortFiles) {
     const auto end_of = [](const std::string& text) {
         return each_event(text, [](const Event&) {});
     };
+    const std::string head = "adspool1" + std::string(24, '\0');
     EXPECT_FALSE(end_of("").foreign);
     EXPECT_FALSE(end_of("adspo").foreign) << "torn in its head";
-    EXPECT_FALSE(end_of("adspool1" + std::string(23, '\0')).foreign);
-    EXPECT_EQ(end_of("adspool1" + std::string(23, '\0')).good, 0u);
-    EXPECT_EQ(end_of("adspool1" + std::string(24, '\0')).good, kSegmentHead);
-    EXPECT_TRUE(end_of("adspool2" + std::string(24, '\0')).foreign);
+    EXPECT_EQ(end_of("adspo").torn, 5u);
+    EXPECT_EQ(end_of(head.substr(0, 31)).torn, 31u);
+    EXPECT_EQ(end_of(head).torn, 0u);
+    EXPECT_EQ(end_of(head).damaged_bytes, 0u);
+    EXPECT_TRUE(end_of("adspool2" + head.substr(8)).foreign);
     EXPECT_TRUE(end_of(std::string(100, 'x')).foreign);
+    EXPECT_EQ(end_of(std::string(100, 'x')).damaged_bytes, 100u);
     EXPECT_TRUE(end_of("x").foreign);
-    EXPECT_FALSE(end_of("adspool1" + std::string(200, '\0')).damaged)
+    EXPECT_EQ(end_of(head + std::string(200, '\0')).torn, 200u)
         << "a tail of zeros is torn: a crash of the machine leaves such";
-    EXPECT_TRUE(end_of("adspool1" + std::string(200, '\0') + "x").damaged) << "zeros are no record";
+    EXPECT_EQ(end_of(std::string(200, '\0')).torn, 200u);
+    EXPECT_EQ(end_of(head + std::string(200, '\0') + "x").damaged_bytes, 201u)
+        << "zeros are no record";
 }
 
 // A child that waits to be told to end.

@@ -1,0 +1,12 @@
+// What the status tells of the spool.
+#pragma once
+
+#include "core/bytes.hpp"
+
+namespace ads::ngx {
+
+// {"segments":…,"bytes":…,"damaged_records":…,"damaged_bytes":…,"slow_writes":…,…}
+void put_spool(Out& out) noexcept;
+void put_spool_metrics(Out& out) noexcept;
+
+}  // namespace ads::ngx
