@@ -5,6 +5,7 @@ use warnings;
 
 use lib 't/lib';
 use Test::More;
+use AdsTest::Ledger;
 use AdsTest::Load;
 
 my $kills       = long() ? 50 : 8;
@@ -13,7 +14,7 @@ my $seed        = $ENV{ADS_TEST_SEED} // time ^ $$;
 srand $seed;
 note "ADS_TEST_SEED=$seed";
 
-my $ngx      = ads_nginx(workers => 2)->start;
+my $ngx      = ads_nginx(workers => 2, catalog => catalog(limits => 1))->start;
 my $template = template($ngx);
 my $load     = AdsTest::Load->start($ngx, connections => $connections, next => pixels($template));
 my @killed;
@@ -69,6 +70,7 @@ $replay = AdsTest::Load->start($ngx, connections => $connections, next => each_o
 is scalar(grep { $_->[1] == 200 } @{ $replay->{answered} }), scalar @failed, 'each retry is answered with 200';
 my %all = map { event_of($_) => 1 } @answered, @failed;
 is_deeply [ same_events(impressions(), \%all) ], [], 'after the retries every event is there exactly once';
+walls_agree($ngx, 'after the retries', serves => 1, impressions => scalar keys %all, lost => scalar @failed);
 
 $ngx->stop;
 is_deeply [ $ngx->problems(allow => [qr/exited on signal 9/]) ], [], 'no other alert, clean exit';

@@ -5,10 +5,11 @@ use warnings;
 
 use lib 't/lib';
 use Test::More;
+use AdsTest::Ledger;
 use AdsTest::Load;
 
 my $crashes = long() ? 10 : 2;
-my $ngx      = ads_nginx(workers => 2, daemon => 1)->start;
+my $ngx      = ads_nginx(workers => 2, daemon => 1, catalog => catalog(limits => 1))->start;
 my $template = template($ngx);
 my (@answered, @failed);    # paths of all runs
 
@@ -45,6 +46,7 @@ sub ledger {
     is scalar(grep { $_->[1] == 200 } @{ $replay->{answered} }), scalar @answered, "$what: replays are answered";
     is group($ngx, 12)->{impressions}, $counted, "$what: and count nothing";
     is_deeply [ same_events(impressions(), $events) ], [], "$what: and write nothing";
+    walls_agree($ngx, $what, serves => group($ngx, 12)->{serves}, impressions => $unique, lost => scalar @failed);
     return;
 }
 
@@ -115,7 +117,7 @@ $ngx->upgrade_start;
 $load->wait_for(300);
 # Both have a zone of their own and publish the edit; new groups get one place each.
 my $from = $ngx->log_size;
-$ngx->write_file('catalog.json', catalog(groups => [ 12, 101 .. 140 ], version => 2));
+$ngx->write_file('catalog.json', catalog(groups => [ 12, 101 .. 140 ], version => 2, limits => 1));
 wait_until { 2 == (() = $ngx->error_log($from) =~ /published, generation/g) } 10, 'both to publish';
 my $serves = AdsTest::Load->start($ngx, connections => 6, next => serves());
 $serves->wait_for(500);

@@ -5,11 +5,12 @@ use warnings;
 
 use lib 't/lib';
 use Test::More;
+use AdsTest::Ledger;
 use AdsTest::Load;
 
 plan skip_all => 'a small file system can be mounted only by root' if $> != 0;
 
-my $ngx    = ads_nginx(workers => 2, spool => 'segment=64k');
+my $ngx    = ads_nginx(workers => 2, spool => 'segment=64k', catalog => catalog(limits => 1));
 my $folder = $ngx->path('spool');
 mkdir $folder or die "$folder: $!";
 my $mounted;
@@ -85,12 +86,16 @@ is $answered - keys %events, $lost, 'lost is what is counted as dropped, exactly
 is $status->{events}{written}, scalar keys %events, 'and written is what is there';
 my $impressions = grep { /^impression/ } keys %events;
 is group($ngx, 12)->{impressions}, $impressions, 'only written events count';
+my $serves = grep { /^serve/ } keys %events;
+walls_agree($ngx, 'after a full disk', serves => $serves, impressions => $impressions);
+cmp_ok status($ngx)->{events}{dropped_serves}, '>', 0, 'serves were dropped, too';
 
 # A dropped pixel that comes again is new; one that was written is not.
 my @pixels = map { $_->[0] } grep { $_->[0] =~ /impression/ } @{ $result->{answered} };
 my $replay = AdsTest::Load->start($ngx, connections => 8, next => each_of(@pixels))->wait_end;
 is scalar(grep { $_->[1] == 200 } @{ $replay->{answered} }), scalar @pixels, 'replays are answered';
 is group($ngx, 12)->{impressions}, scalar @pixels, 'after replays of all, each counts once';
+walls_agree($ngx, 'after replays', serves => $serves, impressions => scalar @pixels);
 
 like $ngx->error_log, qr/ads: spool ".*" cannot be written, \d+ events dropped so far/, 'the log tells';
 $ngx->stop;

@@ -25,7 +25,7 @@ $pg->migrate;
 $pg->run('CREATE ROLE edge LOGIN IN ROLE ads_edge');
 my $conninfo = $pg->conninfo(user => 'edge');
 
-my $ngx = ads_nginx(workers => $workers, http => qq{ads_postgres "$conninfo" batch=$batch interval=100ms timeout=2s;})->start;
+my $ngx = ads_nginx(workers => $workers, catalog => catalog(limits => 1), http => qq{ads_postgres "$conninfo" batch=$batch interval=100ms timeout=2s;})->start;
 my $ledger   = AdsTest::Ledger->new($pg, $ngx)->add_paths('/spot/serve?');
 my $template = template($ngx);
 my $ours     = q{application_name = 'nginx-ads'};
@@ -206,7 +206,7 @@ fault(
 # --- the end ---------------------------------------------------------------------------
 
 drained($ngx);
-$ledger->closes('in the end', drained => 1);
+$ledger->closes('in the end', drained => 1, walls => 1);
 is shipping($ngx)->{quarantined}, 0, 'nothing was taken for bad data';
 is status($ngx)->{events}{dropped}, 0, 'nothing was dropped';
 $ngx->stop;

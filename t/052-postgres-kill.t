@@ -28,7 +28,7 @@ SQL
 my $conninfo = $pg->conninfo;
 my $session  = $pg->session;
 
-my $ngx = ads_nginx(workers => $workers, http => qq{ads_postgres "$conninfo" batch=100 interval=20ms timeout=5s;})->start;
+my $ngx = ads_nginx(workers => $workers, catalog => catalog(limits => 1), http => qq{ads_postgres "$conninfo" batch=100 interval=20ms timeout=5s;})->start;
 my $ledger   = AdsTest::Ledger->new($pg, $ngx)->add_paths('/spot/serve?');
 my $template = template($ngx);
 my (@retries, @answered, $load);
@@ -90,7 +90,7 @@ note "$broken backends lost their worker in the middle of a batch";
 cmp_ok $broken, '>', 0, 'some died in the middle of a batch';
 
 drained($ngx, 120);
-$ledger->closes('killed', drained => 1);
+$ledger->closes('killed', drained => 1, walls => 1);
 my $shipping = shipping($ngx);
 note "$shipping->{shipped} shipped, $shipping->{repeated} repeated";
 cmp_ok $shipping->{repeated}, '>', 0, 'some were sent twice';
@@ -105,7 +105,7 @@ my $replay = AdsTest::Load->start($ngx, connections => $connections, next => eac
 is scalar @{ $replay->{failed} }, 0, 'no retry fails';
 $ledger->add($replay);
 drained($ngx);
-$ledger->closes('asked again', drained => 1);
+$ledger->closes('asked again', drained => 1, walls => 1);
 cmp_ok $pg->value('SELECT count(*) FROM ads.ad_events') - $before, '<=', scalar @retries, 'only what had no answer is new';
 
 $session->close;

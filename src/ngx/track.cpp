@@ -175,11 +175,13 @@ ngx_int_t count(ngx_http_request_t* r, RequestCtx* ctx, const Tracked& tracked) 
                 event.invalid = Invalid::rate_limit;
                 event.price = 0;
             }
-            worker->billing().bill(event, tracked.token.reserve);
+            const Settled settled = worker->billing().bill(event, tracked.token.reserve);
             if (event.invalid != Invalid::none) {
                 ctx->invalid = name_of(event.invalid);
             }
-            worker->record(event, worker->completion_of(event, entry));
+            Completion completion = worker->completion_of(event, entry);
+            completion.settled = settled;
+            worker->record(event, completion);
             ctx->decision = "counted";
             break;
         }

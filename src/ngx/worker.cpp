@@ -19,6 +19,7 @@ constexpr ngx_msec_t kTick = 200;
 constexpr Millis kEditCheck = 400;
 constexpr Millis kAdoptCheck = 1000;
 constexpr uint32_t kLeaseSeconds = 3;
+constexpr Millis kSlowWritesEnd = 60'000;       // after the last one
 constexpr uint32_t kFlushAt = kMaxPending - 2;  // claims of one turn
 
 std::array<uint64_t, 4> seed() noexcept {
@@ -223,7 +224,7 @@ void Worker::record(const Event& event, const Completion& completion) noexcept {
     if (spool_.append(event)) {
         completions_.push_back(completion);
     } else {
-        complete(completion, false);
+        drop(completion);
         state_.add(Total::dropped);
     }
 }
@@ -293,57 +294,6 @@ void Worker::work() noexcept {
     }
 }
 
-void Worker::complete(const Completion& c, bool written) noexcept {
-    if (!written) {
-        if (c.entry != kNone) {
-            state_.dedupe().release(c.entry, place_);
-        }
-        return;
-    }
-    if (c.counts) {
-        c.count(state_, now() / 1000);
-    }
-    if (c.entry != kNone) {
-        state_.dedupe().settle(c.entry, place_);
-    }
-}
-
-// Once for all that is alike: others add to the same numbers.
-void Worker::count_written(std::span<const Completion> written) noexcept {
-    std::array<uint32_t, kCount<EventType>> net{};
-    for (const Completion& c : written) {
-        if (c.invalid == Invalid::none) {
-            net[static_cast<size_t>(c.type)]++;
-        } else {
-            state_.add_events(c.invalid, c.type, 1);
-            state_.add(Total::invalid);
-        }
-    }
-    for (size_t i = 0; i < net.size(); i++) {
-        if (net[i] > 0) {
-            state_.add_events(Invalid::none, static_cast<EventType>(i), net[i]);
-        }
-    }
-}
-
-void Worker::flush() noexcept {
-    if (completions_.empty()) {
-        return;
-    }
-    const Flushed flushed = spool_.flush(now());
-    for (size_t i = 0; i < completions_.size(); i++) {
-        complete(completions_[i], i < flushed.written);
-    }
-    count_written(std::span(completions_).first(flushed.written));
-    completions_.clear();
-    state_.dedupe().clear_pending(place_);
-    state_.add(Total::written, flushed.written);
-    if (flushed.dropped > 0) {
-        state_.add(Total::dropped, flushed.dropped);
-        log_drops(flushed);
-    }
-}
-
 // Answering may destroy other held requests (streams of one connection): each
 // leaves the queue by its pool's cleanup, so only the head is ever looked at.
 void Worker::answer_held() noexcept {
@@ -361,17 +311,6 @@ void Worker::answer_held() noexcept {
         ngx_connection_t* c = r->connection;
         ngx_http_finalize_request(r, send(r, ctx->answer));
         ngx_http_run_posted_requests(c);
-    }
-}
-
-void Worker::log_drops(const Flushed& flushed) noexcept {
-    const Seconds second = ngx_time();
-    if (second != last_drop_log_) {
-        last_drop_log_ = second;
-        ngx_str_t folder = str(setup_.spool_folder);
-        ngx_log_error(NGX_LOG_ERR, log_, flushed.error,
-                      "ads: spool \"%V\" cannot be written, %uL events dropped so far", &folder,
-                      state_.total(Total::dropped));
     }
 }
 
@@ -399,6 +338,10 @@ void Worker::tick() noexcept {
         pace(leads);
     }
     const Millis mono = static_cast<Millis>(ngx_current_msec);
+    if (writes_slow_ && mono - last_slow_write_ >= kSlowWritesEnd) {
+        writes_slow_ = false;
+        ngx_log_error(NGX_LOG_NOTICE, log_, 0, "ads: no slow write to the spool for a minute");
+    }
     if (mono - last_list_check_ >= kEditCheck) {
         last_list_check_ = mono;
         follow_stops(leads ? NGX_LOG_NOTICE : NGX_LOG_STDERR);
@@ -517,7 +460,7 @@ void Worker::adopt_dead() noexcept {
                 return false;
             }
             settled++;
-            complete(written->second, true);
+            complete(written->second);
             count_written({&written->second, 1});
             return true;
         });

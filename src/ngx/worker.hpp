@@ -110,7 +110,8 @@ private:
     void post_flush() noexcept;
     void follow_zone() noexcept;
     void find_slots() noexcept;
-    void complete(const Completion& completion, bool written) noexcept;
+    void complete(const Completion& completion) noexcept;
+    void drop(const Completion& completion) noexcept;
     void count_written(std::span<const Completion> written) noexcept;
     void work() noexcept;
     void answer_held() noexcept;
@@ -120,6 +121,7 @@ private:
     void pace(bool leads) noexcept;
     void log_health() noexcept;
     void log_drops(const Flushed& flushed) noexcept;
+    void watch_writes(int64_t took_ns) noexcept;
     void log_damage(const Adopted& adopted) noexcept;
     void start_source();
     void start_shipper();
@@ -169,6 +171,8 @@ private:
     Millis last_list_check_ = 0;
     Millis last_adoption_ = 0;
     Seconds last_drop_log_ = 0;
+    Millis last_slow_write_ = 0;  // monotonic
+    bool writes_slow_ = false;    // as it was logged
     uint64_t waits_logged_ = 0;
     bool orphans_checked_ = false;
 };

@@ -222,18 +222,21 @@ void Billing::catch_up(Seconds now) noexcept {
     }
 }
 
-void Billing::bill(Event& event, MicroCents reserved) noexcept {
+Settled Billing::bill(Event& event, MicroCents reserved) noexcept {
+    Settled settled;
     const uint32_t group = image_.find_group(event.ad_group);
     if (event.invalid != Invalid::none || group == kNone) {
-        return;
+        return settled;
     }
-    event.invalid = settle(event, group, reserved);
+    event.invalid = settle(event, group, reserved, settled);
     if (event.invalid != Invalid::none) {
         event.price = 0;
     }
+    return settled;
 }
 
-Invalid Billing::settle(const Event& event, uint32_t index, MicroCents reserved) noexcept {
+Invalid Billing::settle(const Event& event, uint32_t index, MicroCents reserved,
+                        Settled& settled) noexcept {
     const auto& group = image_.groups()[index];
     const GroupSlots& slots = slots_.groups[index];
     const LocalDay served = day_of(group, event.issued);
@@ -243,20 +246,29 @@ Invalid Billing::settle(const Event& event, uint32_t index, MicroCents reserved)
     const auto limits = budget_limits(group);
     const auto resolve = [&] {
         if (budget != kNone && reserved > 0) {
-            state_.wall(budget).resolve(budget_times(group, served), served.day, event.issued,
-                                        static_cast<uint64_t>(reserved), today);
+            settled.resolved =
+                state_.wall(budget).resolve(budget_times(group, served), served.day, event.issued,
+                                            static_cast<uint64_t>(reserved), today);
         }
     };
     const auto pay_reserved = [&] {
-        return price == 0 || budget == kNone ||
-               state_.wall(budget).confirm(budget_times(group, served), served.day, event.issued,
-                                           price, limits.day, limits.lifetime, today);
+        if (price == 0 || budget == kNone) {
+            return true;
+        }
+        settled.reserved =
+            state_.wall(budget).confirm(budget_times(group, served), served.day, event.issued,
+                                        price, limits.day, limits.lifetime, today, &settled.money);
+        return settled.reserved;
     };
     const auto pay_now = [&] {
-        return price == 0 || budget == kNone ||
-               state_.wall(budget).take(today, price, limits.day, limits.lifetime, today) ||
-               (image_.campaign_of(group).only_estimates &&
-                displace(state_.wall(budget), day_of(group, event.time), group, price, limits));
+        if (price == 0 || budget == kNone) {
+            return true;
+        }
+        settled.paid =
+            state_.wall(budget).take(today, price, limits.day, limits.lifetime, today) ||
+            (image_.campaign_of(group).only_estimates &&
+             displace(state_.wall(budget), day_of(group, event.time), group, price, limits));
+        return settled.paid;
     };
     switch (event.type) {
         case EventType::serve:
@@ -265,15 +277,18 @@ Invalid Billing::settle(const Event& event, uint32_t index, MicroCents reserved)
             const Limits walls = impression_limits(group);
             const bool capped = group.limits(EventType::impression) &&
                                 group.cap_on == CapOn::impression && slots.impressions != kNone;
-            if (capped && !state_.wall(slots.impressions)
-                               .confirm(served.times(group.impression_cap > 0), served.day,
-                                        event.issued, 1, walls.day, walls.lifetime, today)) {
+            settled.capped = capped && state_.wall(slots.impressions)
+                                           .confirm(served.times(group.impression_cap > 0),
+                                                    served.day, event.issued, 1, walls.day,
+                                                    walls.lifetime, today, &settled.seen);
+            if (capped && !settled.capped) {
                 resolve();
                 return Invalid::late;
             }
             if (!pay_reserved()) {
                 if (capped) {
                     state_.wall(slots.impressions).give_back(served.day, 1);
+                    settled.capped = false;
                 }
                 return Invalid::late;
             }
@@ -302,6 +317,7 @@ Invalid Billing::settle(const Event& event, uint32_t index, MicroCents reserved)
                 }
                 return Invalid::over_budget;
             }
+            settled.clicked = limited;
             break;
         }
         case EventType::conversion:
@@ -311,6 +327,38 @@ Invalid Billing::settle(const Event& event, uint32_t index, MicroCents reserved)
             break;
     }
     return Invalid::none;
+}
+
+void Billing::undo(const Event& event, uint32_t index, const Settled& settled) noexcept {
+    const auto& group = image_.groups()[index];
+    const GroupSlots& slots = slots_.groups[index];
+    const LocalDay served = day_of(group, event.issued);
+    const Day today = image_.day_of(image_.campaign_of(group), event.time / 1000);
+    const uint32_t budget = budget_slot(group);
+    const auto price = static_cast<uint64_t>(std::max<MicroCents>(0, event.price));
+    if (settled.capped && slots.impressions != kNone) {
+        state_.wall(slots.impressions)
+            .undo_confirm(served.times(group.impression_cap > 0), served.day, event.issued, 1,
+                          settled.seen);
+    }
+    if (settled.clicked && slots.clicks != kNone) {
+        state_.wall(slots.clicks).give_back(today, 1);
+    }
+    if (budget == kNone) {
+        return;
+    }
+    const BucketTimes times = budget_times(group, served);
+    if (settled.reserved) {
+        state_.wall(budget).undo_confirm(times, served.day, event.issued, price, settled.money);
+    }
+    if (settled.paid) {
+        state_.wall(budget).give_back(today, price);
+    }
+    if (settled.resolved > 0) {
+        const Limits limits = budget_limits(group);
+        state_.wall(budget).undo_resolve(times, served.day, event.issued, settled.resolved,
+                                         limits.day, limits.lifetime, today);
+    }
 }
 
 }  // namespace ads

@@ -9,6 +9,17 @@
 
 namespace ads {
 
+// What settling an event changed in the walls, so that it can be undone.
+struct Settled {
+    bool capped = false;    // an impression was confirmed
+    bool clicked = false;   // a click was taken
+    bool reserved = false;  // the price was confirmed
+    bool paid = false;      // the price was taken
+    uint64_t seen = 0;      // of the impression, in flight until then
+    uint64_t money = 0;     // of the price, in flight until then
+    uint64_t resolved = 0;  // of what was expected
+};
+
 class Billing {
 public:
     Billing(const Image& image, const Slots& slots, State& state, Seconds reservation) noexcept
@@ -22,10 +33,18 @@ public:
 
     // An event that is about to be written, of a serve that reserved so much. Says why
     // it is not billed; nothing of that is paid then.
-    Invalid settle(const Event& event, uint32_t group, MicroCents reserved) noexcept;
+    Invalid settle(const Event& event, uint32_t group, MicroCents reserved,
+                   Settled& settled) noexcept;
+    Invalid settle(const Event& event, uint32_t group, MicroCents reserved) noexcept {
+        Settled settled;
+        return settle(event, group, reserved, settled);
+    }
+    // The event could not be written: the walls are what they were before it.
+    void undo(const Event& event, uint32_t group, const Settled& settled) noexcept;
 
-    // Settles an event that is about to be written, or notes in it why it is not billed.
-    void bill(Event& event, MicroCents reserved) noexcept;
+    // Settles an event that is about to be written, or notes in it why it is not billed. What it
+    // changed can be undone.
+    Settled bill(Event& event, MicroCents reserved) noexcept;
 
     // For limits that are new in this catalog: what today was counted without them is
     // used of them.

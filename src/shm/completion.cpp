@@ -18,7 +18,9 @@ Completion Completion::of(const Image& image, const Slots& slots, const Event& e
         completion.today = image.day_of(campaign, event.time / 1000);
         completion.day = pixel ? image.day_of(campaign, event.issued / 1000) : completion.today;
         completion.spend = event.price;
+        completion.time = event.time;
         completion.delay = event.time - event.issued;
+        completion.ad_group = event.ad_group;
     }
     return completion;
 }

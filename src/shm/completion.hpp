@@ -1,7 +1,8 @@
-// Counts an event once it is written.
+// Counts an event once it is written, or tells what to undo if it could not be.
 #pragma once
 
 #include "core/event.hpp"
+#include "shm/billing.hpp"
 #include "shm/slots.hpp"
 #include "shm/state.hpp"
 
@@ -16,7 +17,10 @@ struct Completion {
     Day day = 0;             // to which it belongs
     Day today = 0;           // on which it came
     MicroCents spend = 0;
+    Millis time = 0;
     Millis delay = 0;  // since the serve
+    Id ad_group = 0;
+    Settled settled;  // what it changed in the walls
 
     static Completion of(const Image& image, const Slots& slots, const Event& event,
                          uint32_t entry) noexcept;

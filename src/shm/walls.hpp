@@ -90,10 +90,13 @@ struct alignas(64) WallSlot {
     }
 
     // The pixel of a serve of `day`: what is in flight is confirmed, what is not has
-    // to be taken.
+    // to be taken. `in_flight` is told how much of it was.
     bool confirm(const pacing::BucketTimes& served, Day day, Millis at, uint64_t n, uint64_t limit,
-                 uint64_t lifetime_limit, Day today) noexcept {
+                 uint64_t lifetime_limit, Day today, uint64_t* in_flight = nullptr) noexcept {
         const uint64_t there = settle(served, at, n);
+        if (in_flight != nullptr) {
+            *in_flight = there;
+        }
         if (there < n && !take(day, n - there, limit, lifetime_limit, today)) {
             give_back(day, there);
             return false;
@@ -102,13 +105,32 @@ struct alignas(64) WallSlot {
         return true;
     }
 
+    // Undoes a confirm, of which so much was in flight.
+    void undo_confirm(const pacing::BucketTimes& served, Day day, Millis at, uint64_t n,
+                      uint64_t there) noexcept {
+        confirmed.give_back(day, n);
+        give_back(day, n - there);
+        put_back(served, day, at, there);
+    }
+
     // The pixel of a serve of `day` came, and what was reserved for it was an expectation
-    // only: it is free again. It counts as confirmed: a serve that is seen.
-    void resolve(const pacing::BucketTimes& served, Day day, Millis at, uint64_t n,
-                 Day today) noexcept {
+    // only: it is free again. It counts as confirmed: a serve that is seen. Returns how much
+    // it was.
+    uint64_t resolve(const pacing::BucketTimes& served, Day day, Millis at, uint64_t n,
+                     Day today) noexcept {
         const uint64_t there = settle(served, at, n);
         give_back(day, there);
         confirmed.count(day, there, today);
+        return there;
+    }
+
+    // Undoes a resolve of so much; it is in flight again if nobody has taken it since.
+    void undo_resolve(const pacing::BucketTimes& served, Day day, Millis at, uint64_t there,
+                      uint64_t limit, uint64_t lifetime_limit, Day today) noexcept {
+        confirmed.give_back(day, there);
+        if (take(day, there, limit, lifetime_limit, today)) {
+            put_back(served, day, at, there);
+        }
     }
 
     // The serve is undone.
@@ -141,6 +163,16 @@ struct alignas(64) WallSlot {
 private:
     std::atomic<uint64_t>& place(const pacing::BucketTimes& times, Millis at) noexcept {
         return buckets[times.place(at)];
+    }
+
+    // What was in flight until just now is so again, or is free if its time is over.
+    void put_back(const pacing::BucketTimes& served, Day day, Millis at, uint64_t n) noexcept {
+        const auto step = apply(place(served, at), [&](uint64_t word) {
+            return pacing::put_back(word, served.stamp(at), n);
+        });
+        if (!step.done) {
+            give_back(day, n);
+        }
     }
 
     template <class F>

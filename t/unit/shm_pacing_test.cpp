@@ -373,6 +373,71 @@ TEST_F(ShmBilling, ALifetimeBudgetKnowsWhatTheCatalogSays) {
     EXPECT_FALSE(serve(kNow + 86'400'000));
 }
 
+// An event that could not be written leaves no trace, whatever it is of and whenever it comes.
+TEST_F(ShmBilling, WhatIsUndoneLeavesNoTrace) {
+    const auto of = [](const WallSlot& wall) {
+        std::vector<uint64_t> all{wall.used.read(320), wall.confirmed.read(320), wall.lifetime};
+        for (const auto& bucket : wall.buckets) {
+            all.push_back(bucket);
+        }
+        return all;
+    };
+    const std::string pacing =
+        R"({"strategy": "asap", "cap_on": "impression", "daily_impression_cap": 50, "daily_click_cap": 50})";
+    for (const char* budget : {R"({"type": "daily", "amount_cents": 500})",
+                               R"({"type": "lifetime", "amount_cents": 500})"}) {
+        for (const char* model : {"cpm", "vcpm", "cpc", "cpa", "flat"}) {
+            for (const Millis wait : {Millis{1000}, Millis{300'000}}) {
+                load(
+                    {{pacing, R"({"model": ")" + std::string(model) + R"(", "amount_cents": 40})"}},
+                    budget);
+                ASSERT_TRUE(serve(kNow));
+                const Millis now = kNow + wait;
+                if (wait > 100'000) {
+                    tick(now);
+                }
+                for (const auto type : {EventType::impression, EventType::viewable,
+                                        EventType::click, EventType::conversion}) {
+                    const Event event{.type = type,
+                                      .time = now,
+                                      .issued = kNow,
+                                      .ad_group = 1,
+                                      .price = image_.groups()[0].price_of(type)};
+                    const auto walls = [&] {
+                        return std::array{of(this->budget()), of(state_.wall(groups_[0].clicks)),
+                                          of(state_.wall(groups_[0].impressions))};
+                    };
+                    const auto before = walls();
+                    for (int i = 0; i < 3; i++) {
+                        Settled settled;
+                        ASSERT_EQ(billing().settle(event, 0, reserved_, settled), Invalid::none);
+                        billing().undo(event, 0, settled);
+                        ASSERT_EQ(walls(), before)
+                            << model << ' ' << name_of(type) << ' ' << wait << ' ' << budget;
+                    }
+                    ASSERT_EQ(billing().settle(event, 0, reserved_), Invalid::none);
+                }
+            }
+        }
+    }
+}
+
+// What was in flight is not put into the place of another time.
+TEST_F(ShmBilling, WhatIsUndoneTooLateIsFree) {
+    load({{R"({"strategy": "asap"})"}}, R"({"type": "daily", "amount_cents": 2})");
+    ASSERT_TRUE(serve(kNow));
+    const Event event{.type = EventType::impression,
+                      .time = kNow + 1000,
+                      .issued = kNow,
+                      .ad_group = 1,
+                      .price = static_cast<MicroCents>(kCent)};
+    Settled settled;
+    ASSERT_EQ(billing().settle(event, 0, reserved_, settled), Invalid::none);
+    ASSERT_TRUE(serve(kNow + 16 * kReservation * 1000 / 15)) << "in the same place";
+    billing().undo(event, 0, settled);
+    EXPECT_EQ(spent(), kCent) << "what is in flight of the other";
+}
+
 // ---- the pacer ----
 
 TEST_F(ShmPacer, TheFirstRoundComesBeforeTheFirstRequest) {

@@ -104,6 +104,14 @@ constexpr BucketStep settle(uint64_t word, uint32_t stamp, uint64_t n) noexcept 
     return {word - freed, freed, stamp, freed > 0};
 }
 
+// Undoes a settle of n, as long as nothing of another time has taken the place.
+constexpr BucketStep put_back(uint64_t word, uint32_t stamp, uint64_t n) noexcept {
+    if (Bucket::stamp(word) != stamp || n > Bucket::kMost - Bucket::amount(word)) {
+        return {.word = word, .done = false};
+    }
+    return {.word = word + n};
+}
+
 constexpr BucketStep expire(uint64_t word, uint32_t place, const BucketTimes& times,
                             Millis now) noexcept {
     if (Bucket::amount(word) == 0 || times.live(place, Bucket::stamp(word), now)) {

@@ -20,7 +20,8 @@ AdsTest::Ledger - where every answered event is: in PostgreSQL, in the spool, in
     add_ids(@ids)          events known otherwise
     found                  { database, spool, quarantine }, each { id => times }
     closes($what, %o)      the tests. drained => 1: nothing may be left in the spool;
-                           quarantined => N: so many ids are in quarantine only (0)
+                           quarantined => N: so many ids are in quarantine only (0);
+                           walls => 1: the walls of the only server agree, see walls_agree()
 
 What C<closes> tests: each answered event is there; no id stands in ad_events
 twice; there is no pixel that nobody sent and not one serve too few or too many; claims, each row of
@@ -39,6 +40,11 @@ the roll-ups and each day's spend are those of the rows.
     put_segment($ngx, $name, $text)   puts it into the spool, whole at once
     reasons($ngx)                 why events are in quarantine, a line each
     paced($next, $rate)           the same requests, at most so many a second
+    walls_agree($ngx, $what, serves => N, impressions => N, lost => N)
+                                  tests, for catalog(limits => 1), that what is taken of the cap is the
+                                  serves that are there and those that were dropped, and what is used of
+                                  the budget the price of the impressions. Of events that a killed
+                                  worker did not write, at most "lost" (0) may be taken as well
 
 =cut
 
@@ -55,7 +61,8 @@ use Time::HiRes ();
 use AdsTest::Load ();
 use AdsTest::Nginx qw(wait_until);
 
-our @EXPORT = qw(id_of text_ids segment_ids folder_ids drained shipping record segment put_segment reasons paced);
+our @EXPORT = qw(id_of text_ids segment_ids folder_ids drained shipping record segment put_segment reasons paced
+    walls_agree);
 
 # --- ids --------------------------------------------------------------------
 
@@ -167,6 +174,25 @@ sub paced {
         elsif ($now - $due > 1) { ($begin, $sent) = ($now, 1) }      # do not catch up
         return $next->();
     };
+}
+
+# --- walls ------------------------------------------------------------------
+
+sub walls_agree {
+    my ($ngx, $what, %o) = @_;
+    my $status  = AdsTest::Load::status($ngx);
+    my ($group) = grep { $_->{id} == 12 } @{ $status->{ad_groups} };
+    my ($cap)   = grep { $_->{of} eq 'serves' } @{ $group->{limits} };
+    my $dropped = $status->{events}{dropped_serves};
+    my $lost    = $o{lost} // 0;
+    my $within  = sub {
+        my ($taken, $there, $name) = @_;
+        Test::More::ok($taken >= $there && $taken <= $there + $lost, "$what: $name")
+            || Test::More::diag("$taken, not $there" . ($lost ? ' to ' . ($there + $lost) : ''));
+    };
+    $within->($cap->{used}, $o{serves} + $dropped, 'taken of the cap are the serves, written or dropped');
+    $within->(sprintf('%.0f', 4 * $status->{campaigns}[0]{budget}{used}), $o{impressions}, 'used of the budget is what the impressions cost');
+    return;
 }
 
 # --- the ledger -------------------------------------------------------------
@@ -297,6 +323,11 @@ sub closes {
         || Test::More::diag(map { substr reasons($_), 0, 1000 } @{ $self->{servers} });
     _none(\@spool_only, "$what: nothing is left in the spool") if $o{drained};
 
+    if ($o{walls}) {
+        my ($ngx) = @{ $self->{servers} };
+        walls_agree($ngx, $what, serves => scalar(grep { _is_serve($_) } keys %all),
+            impressions => scalar(grep { substr($_, 16, 1) eq '1' } keys %all), lost => $self->{maybe_serves} + keys %{ $self->{maybe} });
+    }
     $self->_books($what);
     return $found;
 }

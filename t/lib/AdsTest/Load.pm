@@ -50,7 +50,8 @@ complete answer; a text that it returns makes the request a failed one.
 
     ads_nginx(%o)              an AdsTest::Nginx with every location; its options and
                                catalog, zone, state, spool (further arguments), source (of ads_catalog)
-    catalog(%o)                the text of a catalog: groups (ids), version (a mark in each text)
+    catalog(%o)                the text of a catalog: groups (ids), version (a mark in each text), limits
+                               (a budget and a cap on serves that are never reached)
     template($ngx)             a token of ours to mint others from
     pixels($t), serves(), mixed($t, every), each_of(@paths)
     pixel($t, $serve)          the path of an impression, $serve is 16 hex digits or undef: random
@@ -105,6 +106,7 @@ sub catalog {
             id        => $_,
             name      => "group $_ v$v",
             price     => { model => 'cpm', amount_cents => 250 },
+            ($o{limits} ? (pacing => { strategy => 'asap', daily_impression_cap => 10**9, cap_on => 'serve' }) : ()),
             creatives => [
                 {
                     id        => $_ * 10,
@@ -119,7 +121,10 @@ sub catalog {
         {
             version    => 1,
             placements => [ { id => 'top', types => ['native'] } ],
-            campaigns  => [ { id => 7, timezone => noon_zone(), ad_groups => \@groups } ],
+            campaigns  => [ {
+                id => 7, timezone => noon_zone(), ad_groups => \@groups,
+                ($o{limits} ? (budget => { type => 'daily', amount_cents => 10**8 }) : ()),
+            } ],
         }
     );
 }
