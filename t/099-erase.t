@@ -252,6 +252,67 @@ is $busy->value("SELECT count(*) FROM ads.ad_events WHERE session_id = '$Session
 $ngx->stop;
 is_deeply [ $ngx->problems ], [], 'no alert';
 
+# ---- while ingestion waits ---------------------------------------------------------------------
+
+# A batch with her events is on its way when she is erased: it waits for a lock, and is sent
+# again from memory when that is gone.
+subtest 'a batch on its way' => sub {
+    my $slow = $pg->database('slow');
+    $slow->migrate;
+    my $ngx   = begin(more => qq{ads_postgres "@{[ $slow->conninfo ]}" interval=50ms;});
+    my @slow  = ('--database', $slow->conninfo, '--spool', $ngx->path('spool'), '--state', $ngx->path('state'));
+    my $total = 0;
+    my $waiting = sub {
+        my ($table) = @_;
+        my $holder = $slow->session;
+        $holder->run("BEGIN; LOCK TABLE ads.$table IN ACCESS EXCLUSIVE MODE");
+        for my $who (qw(anna bert)) {
+            $total += 2 if visit($ngx, $who, name => $who eq 'anna' ? $Name : undef);
+        }
+        wait_until { $slow->value(q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'nginx-ads'
+            AND wait_event_type = 'Lock' AND query LIKE '%ads.ingest%'}) } 60, 'a batch to wait';
+        return $holder;
+    };
+    my $arrived = sub { wait_until { $slow->value('SELECT count(*) FROM ads.ad_events') == $total } 60, 'the batch'; return };
+
+    # The tables are written in this order; she is found in none of them yet.
+    for my $table (qw(event_claims event_hours daily_spend)) {
+        my $holder = $waiting->($table);
+        is run($table eq 'event_hours' ? ('erase', '--user', $Name, @secret, @slow) : ('erase', '--session', $Session{anna}, @slow)), 0,
+            "erase, while a batch waits for $table" or diag $err;
+        $holder->run('COMMIT');
+        $holder->close;
+        $arrived->();
+        is $slow->value("SELECT count(*) FROM ads.ad_events WHERE session_id = '$Session{anna}' OR user_id IS NOT NULL"), 0, 'her events are nobody\'s';
+        is $slow->value("SELECT count(*) FROM ads.experiment_trials WHERE session_id = '$Session{anna}'"), 0, 'she has no trial';
+        cmp_ok $slow->value("SELECT count(*) FROM ads.ad_events WHERE session_id = '$Session{bert}'"), '==', $total / 2, 'his are his';
+    }
+    is $slow->value('SELECT sum(events) FROM ads.event_hours'), $total, 'all are counted';
+
+    # What she does later is hers again; what was recorded before, wherever it comes from, is not.
+    my $now = time * 1000;
+    $slow->run($slow->ingest_sql(
+        $slow->event(type => 'impression', serve => 901, session => $Session{anna}, at => $now - 3_600_000, issued => $now - 3_600_000),
+        $slow->event(type => 'impression', serve => 902, session => $Session{anna}, at => $now + 120_000, issued => $now + 120_000),
+        $slow->event(type => 'impression', serve => 903, session => $Session{bert}, user => $pseudonym, at => $now - 3_600_000, issued => $now - 3_600_000),
+        $slow->event(type => 'impression', serve => 904, session => $Session{cora}, user => 'f' x 32, at => $now - 3_600_000, issued => $now - 3_600_000),
+    ));
+    is_deeply [ $slow->query('SELECT serve_id, session_id, user_id FROM ads.ad_events WHERE serve_id > 900 AND serve_id < 910 ORDER BY 1') ],
+        [ [ 901, 'anonymous', undef ], [ 902, $Session{anna}, undef ], [ 903, 'anonymous', undef ], [ 904, $Session{cora}, 'f' x 32 ] ],
+        'events from before the erasure are stored without her';
+    is run('erase', '--session', $Session{anna}, @slow), 0, 'erase';
+    is $slow->value("SELECT count(*) FROM ads.ad_events WHERE session_id = '$Session{anna}'"), 0, 'again';
+
+    # What is remembered of an erasure tells nobody who it was, and goes after some time.
+    my $dump = do { open my $in, '-|', $dumper, '-d', $slow->conninfo or die $!; local $/; <$in> };
+    is scalar(grep { index($dump, $_) >= 0 } @{ $needles{anna} }), 0, 'a dump does not name her';
+    cmp_ok $slow->value('SELECT count(*) FROM ads.erasures'), '>', 0, 'erasures are remembered';
+    $slow->run(q{UPDATE ads.erasures SET erased_at = erased_at - interval '100 days'; SELECT ads.prune_events(395)});
+    is $slow->value('SELECT count(*) FROM ads.erasures'), 0, 'for three months';
+    $ngx->stop;
+    is_deeply [ $ngx->problems(allow => [qr/PostgreSQL: .*lock timeout/]) ], [], 'no alert';
+};
+
 # ---- retention ---------------------------------------------------------------------------------
 
 $busy->run(q{SELECT ads.make_partition('ad_events', '2024-01-01T00:00:00Z')});

@@ -223,10 +223,15 @@ struct Erased {
     }
 };
 
-// The spool first: what is shipped after that is anonymous.
+// First PostgreSQL is told, which stores what nodes still send of them without them; then the
+// spool: what is shipped after that is anonymous.
 Erased erase_once(const Options& options, Database* database, Person& person) {
     Erased erased;
     find_sessions(options, database, person);
+    if (database != nullptr) {
+        database->run("SELECT ads.mark_erased($1, $2, $3)",
+                      {session_of(person), list_of(person.users), list_of(person.linked)});
+    }
     if (!options.spool.empty()) {
         const SpoolErased in_spool = erase_in_spool(options.spool, person);
         erased.spool = in_spool.events + in_spool.places;
