@@ -4,10 +4,13 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstring>
 
 namespace ads {
 
 namespace {
+
+constexpr off_t kLargestFile = off_t{1} << 30;
 
 FileMark mark_from(const struct stat& info) noexcept {
     return {info.st_ino, info.st_size,
@@ -47,6 +50,23 @@ int read_file(const char* path, std::string& text, FileMark* mark, catalog::Pace
         }
         text.append(buffer, static_cast<size_t>(size));
     }
+}
+
+int read_regular_file(const char* path, std::string& text, FileMark* mark, catalog::Pace* pace) {
+    struct stat info;
+    if (stat(path, &info) != 0) {
+        return errno;
+    }
+    if (!S_ISREG(info.st_mode)) {
+        return S_ISDIR(info.st_mode) ? EISDIR : ENODEV;
+    }
+    return info.st_size > kLargestFile ? EFBIG : read_file(path, text, mark, pace);
+}
+
+const char* read_error(int error) noexcept {
+    return error == ENODEV  ? "it is not a regular file"
+           : error == EFBIG ? "it is larger than 1 GiB"
+                            : std::strerror(error);
 }
 
 FileMark mark_of(const char* path) noexcept {

@@ -46,6 +46,12 @@ struct FileMark {
 int read_file(const char* path, std::string& text, FileMark* mark = nullptr,
               catalog::Pace* pace = nullptr);
 
+// The same of a regular file of at most 1 GiB: a device or a pipe could be read without end.
+int read_regular_file(const char* path, std::string& text, FileMark* mark = nullptr,
+                      catalog::Pace* pace = nullptr);
+// What its error means.
+const char* read_error(int error) noexcept;
+
 // Writes all of it, or as much as goes; the bytes written.
 size_t write_all(int fd, std::string_view data) noexcept;
 

@@ -109,9 +109,9 @@ void* CatalogFile::run(void* self) {
 
 void CatalogFile::work(catalog::Pace& pace) {
     std::string text;
-    if (const int error = read_file(path_.c_str(), text, &mark_, &pace); error != 0) {
+    if (const int error = read_regular_file(path_.c_str(), text, &mark_, &pace); error != 0) {
         mark_ = mark_of(path_.c_str());
-        report_ = press_.cannot_read("cannot read \"" + path_ + "\": " + std::strerror(error));
+        report_ = press_.cannot_read("cannot read \"" + path_ + "\": " + read_error(error));
         return;
     }
     report_ = press_.publish(text, now_, pace);

@@ -10,6 +10,7 @@
 #include "ngx/cors.hpp"
 #include "ngx/handlers.hpp"
 #include "ngx/limit.hpp"
+#include "ngx/spool_folder.hpp"
 
 namespace ads::ngx {
 
@@ -69,7 +70,11 @@ char* path_directive(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t& path, std::s
     return conf_ok();
 }
 
+// The last step that can refuse a configuration, and the first that knows `user` wherever it is.
 ngx_int_t init_zone(ngx_shm_zone_t* zone, void* old) {
+    if (!check_spool_folder(*static_cast<MainConf*>(zone->data), zone->shm.log)) {
+        return NGX_ERROR;
+    }
     if (old != nullptr) {
         zone->data = old;  // a reload: the same memory
         if (!Zone::is_ours(old)) {
@@ -117,6 +122,7 @@ char* set_zone(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
         return conf_error();
     }
     main->zone->init = init_zone;
+    main->zone->data = main;
     return conf_ok();
 }
 
@@ -428,6 +434,7 @@ ngx_command_t commands[] = {
 void* create_main_conf(ngx_conf_t* cf) {
     auto* main = pnew<MainConf>(cf->pool);
     if (main != nullptr) {
+        main->cycle = cf->cycle;
         main->dedupe = kDefaultDedupe;
         main->segment = kDefaultSegment;
         main->frequency = kDefaultFrequency;

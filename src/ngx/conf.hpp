@@ -31,6 +31,7 @@ struct Setup {
 };
 
 struct MainConf {
+    ngx_cycle_t* cycle;  // which it belongs to
     ngx_shm_zone_t* zone;
     ngx_str_t state_path;
     size_t dedupe;

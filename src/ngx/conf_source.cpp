@@ -173,9 +173,9 @@ char* read_catalog(ngx_conf_t* cf, MainConf* main) {
     auto& setup = *main->setup;
     setup.catalog_path.assign(view(main->catalog_path));
     std::string text;
-    if (const int rc = read_file(setup.catalog_path.c_str(), text); rc != 0) {
+    if (const int rc = read_regular_file(setup.catalog_path.c_str(), text); rc != 0) {
         return complain(cf, "ads: ads_catalog \"%V\" cannot be read: %s", &main->catalog_path,
-                        std::strerror(rc));
+                        read_error(rc));
     }
     setup.compiled = catalog::compile(text, ngx_time());
     const auto& compiled = setup.compiled;

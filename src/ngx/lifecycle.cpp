@@ -35,9 +35,9 @@ void give_to_workers(ngx_cycle_t* cycle, const std::string& path) noexcept {
 
 // Workers write here: the folder is theirs.
 void make_folder(ngx_cycle_t* cycle, const std::string& path) noexcept {
-    if (mkdir(path.c_str(), 0750) == 0) {
+    if (mkdir(path.c_str(), 0750) == 0 || errno == EEXIST) {
         give_to_workers(cycle, path);
-    } else if (errno != EEXIST) {
+    } else {
         ngx_log_error(NGX_LOG_ERR, cycle->log, errno, "ads: cannot make the spool folder \"%s\"",
                       path.c_str());
     }
