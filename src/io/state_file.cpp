@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <ctime>
 
 #include "shm/old_state.hpp"
@@ -70,7 +71,9 @@ bool StateFile::open(const std::string& folder, size_t dedupe_bytes, std::string
 }
 
 void StateFile::lock() noexcept {
-    flock(file_.fd(), LOCK_EX);
+    // A signal must not let two of them in.
+    while (flock(file_.fd(), LOCK_EX) != 0 && errno == EINTR) {
+    }
 }
 
 void StateFile::unlock() noexcept {
