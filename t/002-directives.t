@@ -188,7 +188,7 @@ ads_state logs/state;
 ads_state logs/not/there;
 --- must_die
 --- error_log eval
-[ qr{ads: ads_state: cannot make the folder "\S+/logs/not/there": No such file or directory in} ]
+[ qr{ads: ads_state: cannot create the folder "\S+/logs/not/there" \(2: No such file or directory\)} ]
 
 
 
@@ -314,7 +314,7 @@ ads_zone    t002 4m;
 ads_catalog file $TEST_NGINX_LARGE;
 --- must_die
 --- error_log eval
-[ qr{ads: the compiled catalog has \d{7} bytes, zone "t002" holds \d{7}: give ads_zone at least \d+m in} ]
+[ qr{ads: the compiled catalog has \d{7} bytes, zone "t002" holds \d{7}: give ads_zone at least \d+m$}m ]
 
 
 

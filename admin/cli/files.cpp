@@ -107,12 +107,16 @@ void write_private(const std::string& path, std::string_view text, bool replace)
     exchange(path, text, kPrivate);
 }
 
-void write_atomically(const std::string& path, std::string_view text) {
+void write_atomically(const std::string& path, std::string_view text, mode_t mode) {
     struct stat info;
-    const bool exists = stat(path.c_str(), &info) == 0;
-    const mode_t mask = umask(0);
-    umask(mask);
-    exchange(path, text, exists ? info.st_mode & 0777 : 0666 & ~mask);
+    if (mode == 0 && stat(path.c_str(), &info) == 0) {
+        mode = info.st_mode & 0777;
+    } else if (mode == 0) {
+        const mode_t mask = umask(0);
+        umask(mask);
+        mode = 0666 & ~mask;
+    }
+    exchange(path, text, mode);
 }
 
 }  // namespace ads::cli

@@ -1,6 +1,8 @@
 // Files that the command line names.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <string_view>
 
@@ -19,7 +21,7 @@ std::string shown_name(const std::string& path);
 void write_private(const std::string& path, std::string_view text, bool replace);
 
 // Writes a file in one step: others see the old one or the new one, whole. It
-// keeps the mode that it has. Throws Failure.
-void write_atomically(const std::string& path, std::string_view text);
+// gets this mode; 0: it keeps the one that it has. Throws Failure.
+void write_atomically(const std::string& path, std::string_view text, mode_t mode = 0);
 
 }  // namespace ads::cli

@@ -29,8 +29,14 @@ constexpr std::string_view kSegment = ".seg";
     throw Failure(Exit::failed, fmt::format("cannot {} {}: {}.", what, path, std::strerror(error)));
 }
 
-std::vector<std::string> files_in(const std::string& folder, bool must_be) {
-    DIR* dir = opendir(folder.c_str());
+// Opens a file in a folder of the worker user, one in a folder inside it as well.
+Fd open_in(const std::string& folder, const std::string& path, int flags) {
+    return open_inside(folder, std::string_view(path).substr(folder.size() + 1), flags);
+}
+
+std::vector<std::string> files_in(const std::string& folder, bool must_be, int flags = 0) {
+    Fd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags));
+    DIR* dir = fd ? fdopendir(fd.release()) : nullptr;
     if (dir == nullptr) {
         if (!must_be && errno == ENOENT) {
             return {};
@@ -57,7 +63,7 @@ std::vector<std::string> spool_files(const std::string& folder) {
             files.push_back(path);
         }
     }
-    for (auto& path : files_in(folder + "/quarantine", false)) {
+    for (auto& path : files_in(folder + "/quarantine", false, O_NOFOLLOW)) {
         files.push_back(std::move(path));
     }
     return files;
@@ -67,13 +73,14 @@ std::vector<std::string> spool_files(const std::string& folder) {
 
 class Rewriter {
 public:
-    Rewriter(const std::string& path, const Person& person, SpoolErased& erased)
-        : path_(path), person_(person), erased_(erased) {}
+    Rewriter(const std::string& folder, const std::string& path, const Person& person,
+             SpoolErased& erased)
+        : folder_(folder), path_(path), person_(person), erased_(erased) {}
 
     void run() {
-        fd_ = Fd(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
+        fd_ = open_in(folder_, path_, O_RDWR);
         if (!fd_ && errno == ENOENT && path_.ends_with(kOpen)) {
-            fd_ = Fd(::open(closed_path(path_).c_str(), O_RDWR | O_CLOEXEC));
+            fd_ = open_in(folder_, closed_path(path_), O_RDWR);
         }
         if (!fd_) {
             if (errno == ENOENT) {
@@ -168,6 +175,7 @@ private:
         changed_ = true;
     }
 
+    const std::string& folder_;
     const std::string& path_;
     const Person& person_;
     SpoolErased& erased_;
@@ -181,8 +189,8 @@ private:
 class Mapped {
 public:
     // Not there: empty.
-    Mapped(const std::string& path, bool writable) {
-        const Fd fd(::open(path.c_str(), (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC));
+    Mapped(const std::string& folder, const std::string& path, bool writable) {
+        const Fd fd = open_in(folder, path, writable ? O_RDWR : O_RDONLY);
         struct stat info;
         if (!fd) {
             if (errno == ENOENT) {
@@ -255,9 +263,9 @@ void read_spool(const std::string& folder, const Person& person,
                 const std::function<void(const Event&)>& see) {
     for (const auto& path : spool_files(folder)) {
         std::string text;
-        int error = read_file(path.c_str(), text);
+        int error = read_own_file(path, text);
         if (error == ENOENT && path.ends_with(kOpen)) {
-            error = read_file(closed_path(path).c_str(), text);
+            error = read_own_file(closed_path(path), text);
         }
         if (error != 0 && error != ENOENT) {
             cannot("read", path, error);
@@ -273,7 +281,7 @@ void read_spool(const std::string& folder, const Person& person,
 SpoolErased erase_in_spool(const std::string& folder, const Person& person) {
     SpoolErased erased;
     for (const auto& path : spool_files(folder)) {
-        Rewriter(path, person, erased).run();
+        Rewriter(folder, path, person, erased).run();
     }
     return erased;
 }
@@ -283,7 +291,7 @@ SpoolErased erase_in_spool(const std::string& folder, const Person& person) {
 void each_in_state(const std::string& folder, const Person& person,
                    const std::function<bool(const Frequency::Seen&)>& see) {
     const std::string path = folder + "/state";
-    const Mapped state(path, false);
+    const Mapped state(folder, path, false);
     if (!state) {
         throw Failure(Exit::failed,
                       fmt::format("there is no {}: is {} the folder of ads_state?", path, folder));
@@ -293,7 +301,7 @@ void each_in_state(const std::string& folder, const Person& person,
         throw Failure(Exit::bad_input, fmt::format("cannot use {}: {}.", path, why));
     }
     const std::string table = folder + "/frequency";
-    const Mapped memory(table, true);
+    const Mapped memory(folder, table, true);
     if (!memory) {
         return;
     }

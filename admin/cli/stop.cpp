@@ -205,7 +205,7 @@ void show(const Options& options, const Edited& edited) {
 Exit list(const Options& options) {
     std::string text;
     const std::string path = folder_of(options) + "/stopped";
-    const int rc = read_file(path.c_str(), text);
+    const int rc = read_own_file(path, text);
     if (rc != 0 && rc != ENOENT) {
         throw Failure(Exit::failed, fmt::format("{}: {}.", path, std::strerror(rc)));
     }
@@ -236,14 +236,12 @@ Exit run(const Options& options) {
     {
         const Fd lock = locked(folder);
         std::string text;
-        const int rc = read_file(path.c_str(), text);
+        const int rc = read_own_file(path, text);
         if (rc != 0 && rc != ENOENT) {
             throw Failure(Exit::failed, fmt::format("{}: {}.", path, std::strerror(rc)));
         }
         edited = edit(text, options, path);
-        // Workers are somebody else.
-        write_atomically(path, edited.text);
-        chmod(path.c_str(), 0644);
+        write_atomically(path, edited.text, 0644);  // workers are somebody else
     }
     if (!options.url.empty()) {
         wait_for(options, edited.now);

@@ -17,6 +17,40 @@ FileMark mark_from(const struct stat& info) noexcept {
             int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec};
 }
 
+int read_all(int fd, const struct stat& info, std::string& text, catalog::Pace* pace) {
+    text.clear();
+    text.reserve(static_cast<size_t>(info.st_size) + 1);
+    char buffer[65536];
+    for (;;) {
+        if (pace != nullptr) {
+            pace->go_on();
+        }
+        const ssize_t size = read(fd, buffer, sizeof buffer);
+        if (size < 0 && errno == EINTR) {
+            continue;
+        }
+        if (size < 0) {
+            return errno;
+        }
+        if (size == 0) {
+            return 0;
+        }
+        text.append(buffer, static_cast<size_t>(size));
+    }
+}
+
+// The folder of a path and the name in it.
+std::pair<std::string, std::string> split(const std::string& path) {
+    const size_t slash = path.rfind('/');
+    return slash == std::string::npos
+               ? std::pair(std::string("."), path)
+               : std::pair(path.substr(0, slash + 1), path.substr(slash + 1));
+}
+
+Fd open_folder(int at, const char* path, int flags) noexcept {
+    return Fd(openat(at, path, O_PATH | O_DIRECTORY | O_CLOEXEC | flags));
+}
+
 }  // namespace
 
 int read_file(const char* path, std::string& text, FileMark* mark, catalog::Pace* pace) {
@@ -31,25 +65,28 @@ int read_file(const char* path, std::string& text, FileMark* mark, catalog::Pace
     if (mark != nullptr) {
         *mark = mark_from(info);
     }
-    text.clear();
-    text.reserve(static_cast<size_t>(info.st_size) + 1);
-    char buffer[65536];
-    for (;;) {
-        if (pace != nullptr) {
-            pace->go_on();
-        }
-        const ssize_t size = read(fd.get(), buffer, sizeof buffer);
-        if (size < 0 && errno == EINTR) {
-            continue;
-        }
-        if (size < 0) {
-            return errno;
-        }
-        if (size == 0) {
-            return 0;
-        }
-        text.append(buffer, static_cast<size_t>(size));
+    return read_all(fd.get(), info, text, pace);
+}
+
+int read_own_file(const std::string& path, std::string& text) {
+    const auto [folder, name] = split(path);
+    const Fd fd = open_inside(folder, name, O_RDONLY | O_NONBLOCK);
+    struct stat info;
+    if (!fd || fstat(fd.get(), &info) != 0) {
+        return errno;
     }
+    return S_ISREG(info.st_mode) ? read_all(fd.get(), info, text, nullptr) : EINVAL;
+}
+
+Fd open_inside(const std::string& folder, std::string_view name, int flags, mode_t mode) {
+    Fd at = open_folder(AT_FDCWD, folder.c_str(), 0);
+    for (size_t slash; at && (slash = name.find('/')) != name.npos;) {
+        at = open_folder(at.get(), std::string(name.substr(0, slash)).c_str(), O_NOFOLLOW);
+        name.remove_prefix(slash + 1);
+    }
+    return at ? Fd(openat(at.get(), std::string(name).c_str(), flags | O_NOFOLLOW | O_CLOEXEC,
+                          mode))
+              : Fd();
 }
 
 int read_regular_file(const char* path, std::string& text, FileMark* mark, catalog::Pace* pace) {
@@ -89,11 +126,22 @@ size_t write_all(int fd, std::string_view data) noexcept {
     return done;
 }
 
-int replace_file(const std::string& path, std::string_view text) {
-    const std::string fresh = path + ".new";
-    const Fd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640));
-    if (!fd || write_all(fd.get(), text) != text.size() || fdatasync(fd.get()) != 0 ||
-        rename(fresh.c_str(), path.c_str()) != 0) {
+int replace_file(const std::string& path, std::string_view text, uid_t owner) {
+    const auto [folder, name] = split(path);
+    const Fd at = open_folder(AT_FDCWD, folder.c_str(), 0);
+    if (!at) {
+        return errno;
+    }
+    const std::string draft = name + ".new";
+    unlinkat(at.get(), draft.c_str(), 0);
+    const Fd fd(openat(at.get(), draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640));
+    if (!fd) {
+        return errno;
+    }
+    errno = 0;
+    if (write_all(fd.get(), text) != text.size() ||
+        fchown(fd.get(), owner, static_cast<gid_t>(-1)) != 0 || fdatasync(fd.get()) != 0 ||
+        renameat(at.get(), draft.c_str(), at.get(), name.c_str()) != 0) {
         return errno == 0 ? EIO : errno;
     }
     return 0;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "core/catalog/pace.hpp"
@@ -23,6 +24,7 @@ public:
 
     explicit operator bool() const noexcept { return fd_ >= 0; }
     int get() const noexcept { return fd_; }
+    int release() noexcept { return std::exchange(fd_, -1); }
     void reset() noexcept {
         if (fd_ >= 0) {
             close(std::exchange(fd_, -1));
@@ -52,12 +54,22 @@ int read_regular_file(const char* path, std::string& text, FileMark* mark = null
 // What its error means.
 const char* read_error(int error) noexcept;
 
+// The same for a file in a folder of the worker user, where root may be the reader: a link is
+// not followed (ELOOP), and what is no regular file is not waited for (EINVAL).
+int read_own_file(const std::string& path, std::string& text);
+
+// Opens FOLDER/NAME without following a link in its place. NAME may lead through folders, in
+// none of which a link is followed; FOLDER itself may be one.
+Fd open_inside(const std::string& folder, std::string_view name, int flags, mode_t mode = 0);
+
 // Writes all of it, or as much as goes; the bytes written.
 size_t write_all(int fd, std::string_view data) noexcept;
 
-// Puts a file of this text in the place of another, the whole text or nothing; 0, or
-// errno.
-int replace_file(const std::string& path, std::string_view text);
+inline constexpr uid_t kSameUser = static_cast<uid_t>(-1);
+
+// Puts a file of this text in the place of another, the whole text or nothing; 0, or errno.
+// A link is replaced, not followed. The file belongs to `owner`.
+int replace_file(const std::string& path, std::string_view text, uid_t owner = kSameUser);
 
 // The mark of the file as it is now; all zero if it cannot be seen.
 FileMark mark_of(const char* path) noexcept;

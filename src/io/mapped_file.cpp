@@ -15,17 +15,16 @@ namespace ads {
 
 namespace {
 
-bool fail(std::string& error, const std::string& what, const std::string& path) {
-    error = what + " \"" + path + "\": " + std::strerror(errno);
-    return false;
-}
+// The folder belongs to the worker user and root opens the file: no link in it is followed.
+constexpr int kOpen = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 
 // A name that nothing has yet.
-std::string bad_name(const std::string& path) {
-    const std::string name = path + ".bad-" + std::to_string(std::time(nullptr));
-    std::string free = name;
-    for (int i = 1; access(free.c_str(), F_OK) == 0; i++) {
-        free = name + "-" + std::to_string(i);
+std::string bad_name(int folder, const std::string& name) {
+    const std::string bad = name + ".bad-" + std::to_string(std::time(nullptr));
+    std::string free = bad;
+    struct stat info;
+    for (int i = 1; fstatat(folder, free.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0; i++) {
+        free = bad + "-" + std::to_string(i);
     }
     return free;
 }
@@ -68,59 +67,78 @@ bool MappedFile::grow(size_t size) noexcept {
     return error == 0;
 }
 
+bool MappedFile::fail(std::string& error, const std::string& what, const std::string& name) const {
+    error = what + " \"" + path(name) + "\": " + std::strerror(errno);
+    return false;
+}
+
 bool MappedFile::open(const std::string& folder, const std::string& name, const Contents& contents,
                       std::string& error, std::string& notice) {
     unmap();
     fresh_ = false;
+    folder_path_ = folder;
     if (mkdir(folder.c_str(), 0750) != 0 && errno != EEXIST) {
-        return fail(error, "cannot make the folder", folder);
+        error = "cannot make the folder \"" + folder + "\": " + std::strerror(errno);
+        return false;
     }
-    const std::string path = folder + "/" + name;
-    fd_ = Fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-    if (!fd_ && errno != ENOENT) {
-        return fail(error, "cannot open", path);
+    folder_ = Fd(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!folder_) {
+        return fail(error, "cannot open", name);
     }
-    if (fd_ && !open_old(path, contents, error, notice)) {
+    fd_ = Fd(openat(folder_.get(), name.c_str(), kOpen));
+    if (!fd_ && errno == ELOOP) {
+        if (!set_aside(name, "it is a symbolic link", contents, error, notice)) {
+            return false;
+        }
+    } else if (!fd_ && errno != ENOENT) {
+        return fail(error, "cannot open", name);
+    }
+    if (fd_ && !open_old(name, contents, error, notice)) {
         return false;
     }
     if (fd_) {
         return true;
     }
-    fresh_ = create(path, contents.size, contents.format, contents, error);
+    fresh_ = create(name, contents.size, contents.format, contents, error);
     return fresh_;
 }
 
 // With a file that is no good there is none afterwards.
-bool MappedFile::open_old(const std::string& path, const Contents& contents, std::string& error,
+bool MappedFile::open_old(const std::string& name, const Contents& contents, std::string& error,
                           std::string& notice) {
     struct stat info;
     if (fstat(fd_.get(), &info) != 0) {
-        return fail(error, "cannot look at", path);
+        return fail(error, "cannot look at", name);
+    }
+    // A second name may be one of another file that root would then change.
+    if (!S_ISREG(info.st_mode) || info.st_nlink != 1) {
+        return set_aside(name, "it is not a regular file with one name", contents, error, notice);
     }
     const auto size = static_cast<size_t>(info.st_size);
     if (size < contents.head) {
-        return set_aside(path, "it is too short", contents, error, notice);
+        return set_aside(name, "it is too short", contents, error, notice);
     }
     if (!map(size)) {
-        return fail(error, "cannot map", path);
+        return fail(error, "cannot map", name);
     }
     if (const char* why = contents.check({memory_, size}); why != nullptr) {
         if (contents.converted_size && contents.converted_size({memory_, size}) > 0) {
-            return convert(path, size, contents, error, notice);
+            return convert(name, size, contents, error, notice);
         }
-        return set_aside(path, why, contents, error, notice);
+        return set_aside(name, why, contents, error, notice);
     }
     if (!map(contents.reach({memory_, size}))) {
-        return fail(error, "cannot map", path);
+        return fail(error, "cannot map", name);
     }
     return true;
 }
 
 // The old file stays as it is until the new one takes its name.
-bool MappedFile::convert(const std::string& path, size_t size, const Contents& contents,
+bool MappedFile::convert(const std::string& name, size_t size, const Contents& contents,
                          std::string& error, std::string& notice) {
     if (const uint32_t pid = other_process_with(fd_.get()); pid != 0) {
-        error = "\"" + path + "\" has the layout of an older version and is in use by process " +
+        error = "\"" + path(name) +
+                "\" has the layout of an older version and is in use by process " +
                 std::to_string(pid) + ": stop nginx and start it again instead of upgrading it";
         return false;
     }
@@ -129,41 +147,41 @@ bool MappedFile::convert(const std::string& path, size_t size, const Contents& c
     const Fd old_fd = std::move(fd_);
     memory_ = nullptr;
     const bool done = create(
-        path, contents.converted_size(old),
+        name, contents.converted_size(old),
         [&](std::span<std::byte> memory) { contents.convert(old, memory); }, contents, error);
     munmap(const_cast<std::byte*>(old.data()), mapped);
     if (done) {
-        notice = "\"" + path + "\" was converted to the layout of this version";
+        notice = "\"" + path(name) + "\" was converted to the layout of this version";
     }
     return done;
 }
 
-bool MappedFile::set_aside(const std::string& path, const std::string& why,
+bool MappedFile::set_aside(const std::string& name, const std::string& why,
                            const Contents& contents, std::string& error, std::string& notice) {
     unmap();
-    const std::string aside = bad_name(path);
-    if (rename(path.c_str(), aside.c_str()) != 0) {
-        return fail(error, "cannot set aside", path);
+    const std::string aside = bad_name(folder_.get(), name);
+    if (renameat(folder_.get(), name.c_str(), folder_.get(), aside.c_str()) != 0) {
+        return fail(error, "cannot set aside", name);
     }
-    notice = "\"" + path + "\" cannot be used: " + why + "; it is now \"" + aside + "\" and " +
-             contents.what + " anew";
+    notice = "\"" + path(name) + "\" cannot be used: " + why + "; it is now \"" + path(aside) +
+             "\" and " + contents.what + " anew";
     fd_.reset();
     return true;
 }
 
 // Made under another name and then moved: a file of that name is whole.
-bool MappedFile::create(const std::string& path, size_t size,
+bool MappedFile::create(const std::string& name, size_t size,
                         const std::function<void(std::span<std::byte>)>& fill,
                         const Contents& contents, std::string& error) {
-    const std::string draft = path + ".new";
-    unlink(draft.c_str());
-    fd_ = Fd(::open(draft.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    const std::string draft = name + ".new";
+    unlinkat(folder_.get(), draft.c_str(), 0);
+    fd_ = Fd(openat(folder_.get(), draft.c_str(), kOpen | O_CREAT | O_EXCL, 0600));
     if (!fd_) {
         return fail(error, "cannot create", draft);
     }
     if (!grow(size)) {
         fail(error, "cannot reserve " + std::to_string(size) + " bytes for", draft);
-        unlink(draft.c_str());
+        unlinkat(folder_.get(), draft.c_str(), 0);
         return false;
     }
     if (!map(size)) {
@@ -173,8 +191,8 @@ bool MappedFile::create(const std::string& path, size_t size,
     if (!map(contents.reach({memory_, size}))) {
         return fail(error, "cannot map", draft);
     }
-    if (rename(draft.c_str(), path.c_str()) != 0) {
-        return fail(error, "cannot name", path);
+    if (renameat(folder_.get(), draft.c_str(), folder_.get(), name.c_str()) != 0) {
+        return fail(error, "cannot name", name);
     }
     return true;
 }

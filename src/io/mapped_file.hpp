@@ -34,8 +34,8 @@ public:
     MappedFile& operator=(const MappedFile&) = delete;
     ~MappedFile() { unmap(); }
 
-    // Opens or makes FOLDER/NAME. A file that is not ours, or damaged, is set aside under
-    // another name and said in `notice`. False with a sentence in `error`.
+    // Opens or makes FOLDER/NAME. A file that is not ours or damaged, or a link, is set aside
+    // under another name and said in `notice`. False with a sentence in `error`.
     bool open(const std::string& folder, const std::string& name, const Contents& contents,
               std::string& error, std::string& notice);
 
@@ -56,17 +56,21 @@ public:
     bool fresh() const noexcept { return fresh_; }
 
 private:
-    bool open_old(const std::string& path, const Contents& contents, std::string& error,
+    std::string path(const std::string& name) const { return folder_path_ + "/" + name; }
+    bool fail(std::string& error, const std::string& what, const std::string& name) const;
+    bool open_old(const std::string& name, const Contents& contents, std::string& error,
                   std::string& notice);
-    bool convert(const std::string& path, size_t size, const Contents& contents, std::string& error,
+    bool convert(const std::string& name, size_t size, const Contents& contents, std::string& error,
                  std::string& notice);
-    bool set_aside(const std::string& path, const std::string& why, const Contents& contents,
+    bool set_aside(const std::string& name, const std::string& why, const Contents& contents,
                    std::string& error, std::string& notice);
-    bool create(const std::string& path, size_t size,
+    bool create(const std::string& name, size_t size,
                 const std::function<void(std::span<std::byte>)>& fill, const Contents& contents,
                 std::string& error);
     bool map(size_t size) noexcept;
 
+    std::string folder_path_;
+    Fd folder_;
     Fd fd_;
     std::byte* memory_ = nullptr;
     size_t mapped_ = 0;

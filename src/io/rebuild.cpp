@@ -152,7 +152,7 @@ Rebuilt rebuild(const std::string& spool, const Books& books, const Image& image
     }
     for (const auto& path : spool_segments(spool)) {
         std::string text;
-        if (read_file(path.c_str(), text) != 0) {
+        if (read_own_file(path, text) != 0) {
             continue;
         }
         rebuilt.segments++;

@@ -70,7 +70,7 @@ private:
         bool ok = true;
         for (const auto& path : spool_segments(conf_.spool)) {
             std::string text;
-            if (read_file(path.c_str(), text) != 0) {
+            if (read_own_file(path, text) != 0) {
                 continue;
             }
             each_event(text, [&](const Event& event) {

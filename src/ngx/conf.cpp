@@ -8,9 +8,9 @@
 #include "io/catalog_feed.hpp"
 #include "io/shipper.hpp"
 #include "ngx/cors.hpp"
+#include "ngx/folders.hpp"
 #include "ngx/handlers.hpp"
 #include "ngx/limit.hpp"
-#include "ngx/spool_folder.hpp"
 
 namespace ads::ngx {
 
@@ -70,37 +70,7 @@ char* path_directive(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t& path, std::s
     return conf_ok();
 }
 
-// The last step that can refuse a configuration, and the first that knows `user` wherever it is.
-ngx_int_t init_zone(ngx_shm_zone_t* zone, void* old) {
-    if (!check_spool_folder(*static_cast<MainConf*>(zone->data), zone->shm.log)) {
-        return NGX_ERROR;
-    }
-    if (old != nullptr) {
-        zone->data = old;  // a reload: the same memory
-        if (!Zone::is_ours(old)) {
-            ngx_log_error(NGX_LOG_EMERG, zone->shm.log, 0,
-                          "ads: zone \"%V\" was made by another version of the module: upgrade "
-                          "the binary (USR2) or restart, a reload is not enough",
-                          &zone->shm.name);
-            return NGX_ERROR;
-        }
-        return NGX_OK;
-    }
-    auto* slab = reinterpret_cast<ngx_slab_pool_t*>(zone->shm.addr);
-    if (zone->shm.exists) {
-        zone->data = slab->data;
-        return NGX_OK;
-    }
-    const size_t size = slab->pfree * ngx_pagesize;
-    auto* memory = static_cast<std::byte*>(ngx_slab_alloc(slab, size));
-    if (memory == nullptr) {
-        return NGX_ERROR;
-    }
-    Zone::format({memory, size});
-    slab->data = memory;
-    zone->data = memory;
-    return NGX_OK;
-}
+ngx_int_t init_zone(ngx_shm_zone_t* zone, void* old);
 
 char* set_zone(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     auto* main = main_of(conf);
@@ -335,32 +305,73 @@ char* read_secret(ngx_conf_t* cf, MainConf* main) {
     return conf_ok();
 }
 
-char* open_state(ngx_conf_t* cf, MainConf* main) {
-    if (ngx_test_config) {
-        return conf_ok();
-    }
-    if (main->state_path.data == nullptr) {
-        return main->setup->frequency.without_file(main->frequency)
-                   ? conf_ok()
-                   : complain(cf, "ads: ads_frequency: no memory for %uz bytes", main->frequency);
+bool open_state(MainConf& main, ngx_log_t* log) {
+    auto& setup = *main.setup;
+    if (main.state_path.data == nullptr) {
+        if (!setup.frequency.without_file(main.frequency)) {
+            ngx_log_error(NGX_LOG_EMERG, log, errno, "ads: ads_frequency: no memory for %uz bytes",
+                          main.frequency);
+            return false;
+        }
+        return true;
     }
     std::string error;
     std::string notice;
-    const std::string folder(view(main->state_path));
-    if (!main->setup->file.open(folder, main->dedupe, error, notice)) {
-        return complain(cf, "ads: ads_state: %s", error.c_str());
+    const std::string folder(view(main.state_path));
+    if (!setup.file.open(folder, main.dedupe, error, notice)) {
+        ngx_log_error(NGX_LOG_EMERG, log, 0, "ads: ads_state: %s", error.c_str());
+        return false;
     }
-    main->setup->has_file = true;
+    setup.has_file = true;
     std::string frequency_notice;
-    if (!main->setup->frequency.open(folder, main->frequency, error, frequency_notice)) {
-        return complain(cf, "ads: ads_frequency: %s", error.c_str());
+    if (!setup.frequency.open(folder, main.frequency, error, frequency_notice)) {
+        ngx_log_error(NGX_LOG_EMERG, log, 0, "ads: ads_frequency: %s", error.c_str());
+        return false;
     }
     for (const auto& text : {notice, frequency_notice}) {
         if (!text.empty()) {
-            ngx_log_error(NGX_LOG_WARN, cf->log, 0, "ads: %s", text.c_str());
+            ngx_log_error(NGX_LOG_WARN, log, 0, "ads: %s", text.c_str());
         }
     }
-    return conf_ok();
+    return true;
+}
+
+// The last step of a configuration that can still refuse it, and the first at which `user` is
+// known wherever it stands: what touches the workers' folders is done here.
+bool use_folders(MainConf& main, ngx_log_t* log) {
+    return prepare_folders(main, log) && read_saved_catalog(main, log) &&
+           (ngx_test_config || open_state(main, log));
+}
+
+ngx_int_t init_zone(ngx_shm_zone_t* zone, void* old) {
+    if (!use_folders(*main_of(zone->data), zone->shm.log)) {
+        return NGX_ERROR;
+    }
+    if (old != nullptr) {
+        zone->data = old;  // a reload: the same memory
+        if (!Zone::is_ours(old)) {
+            ngx_log_error(NGX_LOG_EMERG, zone->shm.log, 0,
+                          "ads: zone \"%V\" was made by another version of the module: upgrade "
+                          "the binary (USR2) or restart, a reload is not enough",
+                          &zone->shm.name);
+            return NGX_ERROR;
+        }
+        return NGX_OK;
+    }
+    auto* slab = reinterpret_cast<ngx_slab_pool_t*>(zone->shm.addr);
+    if (zone->shm.exists) {
+        zone->data = slab->data;
+        return NGX_OK;
+    }
+    const size_t size = slab->pfree * ngx_pagesize;
+    auto* memory = static_cast<std::byte*>(ngx_slab_alloc(slab, size));
+    if (memory == nullptr) {
+        return NGX_ERROR;
+    }
+    Zone::format({memory, size});
+    slab->data = memory;
+    zone->data = memory;
+    return NGX_OK;
 }
 
 void destroy_setup(void* data) {
@@ -486,7 +497,7 @@ char* init_main_conf(ngx_conf_t* cf, void* conf) {
     if (ngx_process == NGX_PROCESS_SIGNALLER) {
         return conf_ok();
     }
-    for (const auto step : {read_secret, read_catalog, open_state}) {
+    for (const auto step : {read_secret, read_catalog}) {
         if (step(cf, main) != conf_ok()) {
             return conf_error();
         }

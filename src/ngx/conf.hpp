@@ -132,6 +132,7 @@ extern ngx_command_t commands[];
 char* set_catalog(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_postgres(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* read_catalog(ngx_conf_t* cf, MainConf* main);
+bool read_saved_catalog(MainConf& main, ngx_log_t* log);  // of PostgreSQL, in ads_state
 
 // Directives about the visitor, in conf_visitor.cpp.
 Value* compile(ngx_conf_t* cf, ngx_str_t& text) noexcept;  // nullptr: it is wrong

@@ -71,40 +71,19 @@ char* catalog_from_postgres(ngx_conf_t* cf, ngx_command_t* cmd, MainConf* main) 
     return conf_ok();
 }
 
-char* check_size(ngx_conf_t* cf, MainConf* main) {
-    const auto& compiled = main->setup->compiled;
-    const size_t capacity = Zone::capacity(main->zone->shm.size);
-    if (compiled.bytes.size() > capacity) {
-        return complain(cf,
-                        "ads: the compiled catalog has %uz bytes, zone \"%V\" holds %uz: give "
-                        "ads_zone at least %uzm",
-                        compiled.bytes.size(), &main->zone->shm.name, capacity,
-                        Zone::needed(compiled.bytes.size()) >> 20);
+bool check_size(const MainConf& main, ngx_log_t* log) {
+    const auto& compiled = main.setup->compiled;
+    const size_t capacity = Zone::capacity(main.zone->shm.size);
+    if (compiled.bytes.size() <= capacity) {
+        return true;
     }
-    return conf_ok();
-}
-
-// The last good document, or an empty one: the database is not asked before
-// the workers run, and may be down for now.
-char* read_saved_catalog(ngx_conf_t* cf, MainConf* main) {
-    auto& setup = *main->setup;
-    std::string text;
-    if (main->state_path.data != nullptr) {
-        setup.catalog_path = std::string(view(main->state_path)) + "/catalog.json";
-        if (read_file(setup.catalog_path.c_str(), text) == 0) {
-            setup.compiled = catalog::compile(text, ngx_time());
-            if (setup.compiled.ok()) {
-                return check_size(cf, main);
-            }
-            ngx_log_error(NGX_LOG_WARN, cf->log, 0,
-                          "ads: the catalog saved in \"%s\" is no good any more: no ads until "
-                          "PostgreSQL is read",
-                          setup.catalog_path.c_str());
-        }
-    }
-    setup.compiled = catalog::compile(kEmptyCatalog, ngx_time());
-    setup.placeholder = true;
-    return conf_ok();
+    ngx_log_error(
+        NGX_LOG_EMERG, log, 0,
+        "ads: the compiled catalog has %uz bytes, zone \"%V\" holds %uz: give ads_zone at "
+        "least %uzm",
+        compiled.bytes.size(), &main.zone->shm.name, capacity,
+        Zone::needed(compiled.bytes.size()) >> 20);
+    return false;
 }
 
 }  // namespace
@@ -168,7 +147,7 @@ char* set_catalog(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
 
 char* read_catalog(ngx_conf_t* cf, MainConf* main) {
     if (main->from_postgres) {
-        return read_saved_catalog(cf, main);
+        return conf_ok();
     }
     auto& setup = *main->setup;
     setup.catalog_path.assign(view(main->catalog_path));
@@ -192,7 +171,33 @@ char* read_catalog(ngx_conf_t* cf, MainConf* main) {
         return complain(cf, "ads: ads_catalog \"%V\" has %uz error%s", &main->catalog_path, all,
                         all == 1 ? "" : "s");
     }
-    return check_size(cf, main);
+    return check_size(*main, cf->log) ? conf_ok() : conf_error();
+}
+
+// The last good document, or an empty one: the database is not asked before
+// the workers run, and may be down for now.
+bool read_saved_catalog(MainConf& main, ngx_log_t* log) {
+    if (!main.from_postgres) {
+        return true;
+    }
+    auto& setup = *main.setup;
+    std::string text;
+    if (main.state_path.data != nullptr) {
+        setup.catalog_path = std::string(view(main.state_path)) + "/catalog.json";
+        if (read_own_file(setup.catalog_path, text) == 0) {
+            setup.compiled = catalog::compile(text, ngx_time());
+            if (setup.compiled.ok()) {
+                return check_size(main, log);
+            }
+            ngx_log_error(NGX_LOG_WARN, log, 0,
+                          "ads: the catalog saved in \"%s\" is no good any more: no ads until "
+                          "PostgreSQL is read",
+                          setup.catalog_path.c_str());
+        }
+    }
+    setup.compiled = catalog::compile(kEmptyCatalog, ngx_time());
+    setup.placeholder = true;
+    return true;
 }
 
 }  // namespace ads::ngx

@@ -2,16 +2,14 @@
 // and ends. Nothing here may fail once nginx is serving: what can fail was
 // done while the configuration was read.
 #include <malloc.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include "io/file.hpp"
 #include "io/process.hpp"
 #include "io/rebuild.hpp"
 #include "io/thread.hpp"
+#include "ngx/folders.hpp"
 #include "ngx/worker.hpp"
 
 namespace ads::ngx {
@@ -22,25 +20,6 @@ MainConf* conf_of(ngx_cycle_t* cycle) noexcept {
     auto* conf =
         static_cast<MainConf*>(ngx_http_cycle_get_module_main_conf(cycle, ngx_http_ads_module));
     return conf == nullptr || conf->zone == nullptr ? nullptr : conf;
-}
-
-void give_to_workers(ngx_cycle_t* cycle, const std::string& path) noexcept {
-    const auto* core =
-        reinterpret_cast<ngx_core_conf_t*>(ngx_get_conf(cycle->conf_ctx, ngx_core_module));
-    if (geteuid() == 0 && core->user != static_cast<ngx_uid_t>(NGX_CONF_UNSET_UINT) &&
-        chown(path.c_str(), core->user, static_cast<gid_t>(-1)) != 0) {
-        ngx_log_error(NGX_LOG_WARN, cycle->log, errno, "ads: chown \"%s\" failed", path.c_str());
-    }
-}
-
-// Workers write here: the folder is theirs.
-void make_folder(ngx_cycle_t* cycle, const std::string& path) noexcept {
-    if (mkdir(path.c_str(), 0750) == 0 || errno == EEXIST) {
-        give_to_workers(cycle, path);
-    } else {
-        ngx_log_error(NGX_LOG_ERR, cycle->log, errno, "ads: cannot make the spool folder \"%s\"",
-                      path.c_str());
-    }
 }
 
 // Counters in the zone, where no state file is configured.
@@ -149,11 +128,10 @@ void use_catalog(ngx_cycle_t* cycle, MainConf& conf, const std::string& text) {
     }
     setup.compiled = std::move(compiled);
     setup.placeholder = false;
-    if (const int error = replace_file(setup.catalog_path, text); error != 0) {
+    const int error = replace_file(setup.catalog_path, text, worker_uid(cycle));
+    if (error != 0) {
         ngx_log_error(NGX_LOG_WARN, cycle->log, error, "ads: the catalog cannot be saved in \"%s\"",
                       setup.catalog_path.c_str());
-    } else {
-        give_to_workers(cycle, setup.catalog_path);
     }
 }
 
@@ -222,11 +200,6 @@ ngx_int_t init_module(ngx_cycle_t* cycle) {
     setup.target.file = setup.has_file ? &setup.file : nullptr;
     setup.target.state = setup.has_file ? setup.file.state() : zone_state(setup.target.zone);
     setup.epoch = setup.target.zone.head().epoch.fetch_add(1) + 1;
-    make_folder(cycle, setup.spool_folder);
-    if (setup.has_file) {
-        // Workers look for the stop list there, and save the catalog of PostgreSQL.
-        give_to_workers(cycle, std::string(view(conf->state_path)));
-    }
     const Books books = recall_books(cycle, *conf);
     use_catalog(cycle, *conf, books.catalog);
     publish_first(cycle, *conf);
