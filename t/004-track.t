@@ -36,7 +36,7 @@ sub statuses {
     });
 }
 
-plan tests => 632;
+plan tests => 659;
 run_tests();
 
 __DATA__
@@ -182,8 +182,7 @@ GET /spot/track?type=impression&t={{token('impression', serve => 1)}} -> 200
     Content-Type: image/gif
 GET /spot/track?t={{token('viewable', serve => 1)}}&type=viewable -> 200
     Content-Type: image/gif
-GET /spot/track?type=click&t={{token('click', serve => 1, creative => 41)}} -> 302
-    Location: https://acme.example/side
+GET /spot/track?type=click&t={{token('click', serve => 1)}} -> 302
 GET /spot/track?type=conversion&t={{token('conversion', serve => 1)}} -> 200
     Content-Type: image/gif
 POST /spot/track?type=impression&t={{token('impression', serve => 2)}} -> 204
@@ -325,13 +324,13 @@ HEAD /spot/impression?t={{token('impression', serve => 3)}} -> 410
 GET /status -> 200
     ~ {{counts(12, impressions => 1, viewables => 1)}}
     ~ {{totals(written => 2, expired => 3)}}
-GET /spot/click?t={{token('click', serve => 1, creative => 41)}} -> 302
+GET /spot/click?t={{token('click', serve => 1, ad_group => 13, creative => 41)}} -> 302
 clock 86300
-GET /spot/click?t={{token('click', serve => 2, creative => 41)}} -> 302
+GET /spot/click?t={{token('click', serve => 2, ad_group => 13, creative => 41)}} -> 302
 clock 86401
-GET /spot/click?t={{token('click', serve => 3, creative => 41)}} -> 302
+GET /spot/click?t={{token('click', serve => 3, ad_group => 13, creative => 41)}} -> 302
     Location: https://acme.example/side
-POST /spot/click?t={{token('click', serve => 3, creative => 41)}} -> 204
+POST /spot/click?t={{token('click', serve => 3, ad_group => 13, creative => 41)}} -> 204
 GET /spot/conversion?t={{token('conversion', serve => 1)}} -> 200
 GET /status -> 200
     ~ {{totals(written => 5, expired => 5)}}
@@ -467,11 +466,11 @@ GET /spot/click?t={{token('click', key => 2, serve => 9)}} -> 302
 --- config
 --- steps
 clock
-GET /spot/click?url=https://evil.example/&t={{token('click', serve => 1, creative => 41)}}&click_url=//evil.example&redirect=https://evil.example -> 302
+GET /spot/click?url=https://evil.example/&t={{token('click', serve => 1, ad_group => 13, creative => 41)}}&click_url=//evil.example&redirect=https://evil.example -> 302
     Location: https://acme.example/side
-GET /spot/click?t={{token('click', serve => 1, creative => 41)}}&t=https://evil.example/ -> 302
+GET /spot/click?t={{token('click', serve => 1, ad_group => 13, creative => 41)}}&t=https://evil.example/ -> 302
     Location: https://acme.example/side
-GET /spot/click?t={{token('click', serve => 1, creative => 41)}}%0d%0aLocation:%20https://evil.example -> 400
+GET /spot/click?t={{token('click', serve => 1, ad_group => 13, creative => 41)}}%0d%0aLocation:%20https://evil.example -> 400
     !Location
 
 
@@ -506,7 +505,7 @@ GET /spot/impression?t={{token('impression', key => 1)}} -> 400
 --- steps
 clock
 GET /spot/impression?t={{token('impression', serve => 1, flags => 2, price => 250_000)}} -> 200
-GET /spot/click?t={{token('click', serve => 1, flags => 2, creative => 41, price => 40_000_000)}} -> 302
+GET /spot/click?t={{token('click', serve => 1, flags => 2, ad_group => 13, creative => 41, price => 40_000_000)}} -> 302
     Location: https://acme.example/side
 GET /status -> 200
     ~ "id":12,"campaign":7,[^}]*"spend_cents":0\.0,
@@ -522,3 +521,25 @@ GET /status -> 200
 [ (200) x 7 ]
 --- response_body_like eval
 [ '', ($::Pixel) x 5, '"impressions":1,.*"written":1,"duplicate":4,' ]
+
+
+
+=== TEST 28: creative, ad group and campaign that do not belong together; unknown flags
+--- config
+--- steps
+clock
+GET /spot/impression?t={{token('impression', serve => 1, ad_group => 13, price => 250_000)}} -> 200
+GET /spot/impression?t={{token('impression', serve => 2, campaign => 8, price => 250_000)}} -> 200
+GET /spot/impression?t={{token('impression', serve => 3, ad_group => 99, price => 250_000)}} -> 200
+GET /spot/click?t={{token('click', serve => 4, creative => 41, price => 40_000_000)}} -> 302
+    Location: https://acme.example/side
+GET /status -> 200
+    ~ {{counts(12)}}
+    ~ {{totals(written => 4, invalid => 4)}}
+    ~ "invalid":{"mismatch":4}
+GET /spot/click?t={{token('click', serve => 5, creative => 41, ad_group => 13, price => 40_000_000)}} -> 302
+GET /spot/impression?t={{token('impression', serve => 6, flags => 8, price => 250_000)}} -> 400
+    ~ "code":"malformed"
+GET /status -> 200
+    ~ "id":13,"campaign":7,[^}]*"spend_cents":40\.0,
+    ~ {{totals(written => 5, invalid => 4, rejected => 1)}}

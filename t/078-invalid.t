@@ -11,7 +11,7 @@ use AdsTest::Nginx ();
 use AdsTest::Visitors;
 
 my $Person  = 'Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0';
-my @Reasons = ('', qw(ignored late over_budget bot prefetch network user_agent too_fast no_impression rapid_fire rate_limit));
+my @Reasons = ('', qw(ignored late over_budget bot prefetch network user_agent too_fast no_impression rapid_fire rate_limit mismatch));
 
 sub begin {
     my (%o) = @_;

@@ -29,6 +29,7 @@ enum class Invalid : uint8_t {
     no_impression,  // a click on what was not seen
     rapid_fire,     // one of too many clicks
     rate_limit,     // over a silent ads_rate_limit
+    mismatch,       // creative, ad group and campaign of its token do not belong together
 };
 
 template <>
@@ -46,6 +47,7 @@ struct Names<Invalid> {
         "no_impression",
         "rapid_fire",
         "rate_limit",
+        "mismatch",
     });
 };
 

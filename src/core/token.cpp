@@ -199,7 +199,7 @@ TokenError open_token(std::string_view text, const KeyRing& ring, Token& token) 
     if (CRYPTO_memcmp(mac, bytes + kTokenBody, sizeof mac) != 0) {
         return TokenError::bad_mac;
     }
-    if (bytes[1] >= kCount<EventType>) {
+    if (bytes[1] >= kCount<EventType> || bytes[3] > kTokenFlags) {
         return TokenError::malformed;
     }
     token = read_body(bytes);

@@ -34,6 +34,7 @@ enum TokenFlag : uint8_t {
     kTokenConsent = 1,
     kTokenInvalid = 2,
     kTokenExperiment = 4,
+    kTokenFlags = 7,  // all of them
 };
 
 struct Token {
@@ -105,7 +106,8 @@ void mint_all(std::span<const Token, kShaLanes> tokens, const Key& key,
 // Reads what a token says, whoever made it: for people who look into one.
 TokenError read_token(std::string_view text, Token& token) noexcept;
 
-// Reads a token and checks that one of our keys made it. Says nothing of its age.
+// Reads a token and checks that one of our keys made it. Says nothing of its age. A flag that
+// is not known here may take away what the token grants, so that such a token is malformed.
 TokenError open_token(std::string_view text, const KeyRing& ring, Token& token) noexcept;
 
 // The whole check of a token presented as `type` at `now`. `token` is filled

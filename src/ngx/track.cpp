@@ -33,7 +33,14 @@ struct Tracked {
     EventType type = EventType::impression;
     Token token;
     uint32_t creative = kNone;
-    bool expired = false;
+
+    // The ad group of the creative; kNone if the token names another one, or another campaign.
+    uint32_t group(const Image& image) const noexcept {
+        const uint32_t index = image.creatives()[creative].group;
+        const auto& group = image.groups()[index];
+        return group.id == token.ad_group && image.campaign_of(group).id == token.campaign ? index
+                                                                                           : kNone;
+    }
 };
 
 InputError event_type(ngx_http_request_t* r, const Query& query, EventType& type) noexcept {
@@ -151,7 +158,9 @@ Event event_of(ngx_http_request_t* r, const Tracked& tracked, Millis now) noexce
     if (placement != kNone) {
         event.placement = image.text(image.placements()[placement].slug);
     }
-    event.invalid = judge_event(r, tracked.type, token, visitor, now);
+    event.invalid = tracked.group(image) == kNone
+                        ? Invalid::mismatch
+                        : judge_event(r, tracked.type, token, visitor, now);
     if (event.invalid != Invalid::none) {
         event.price = 0;
     }
