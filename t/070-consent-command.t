@@ -59,7 +59,25 @@ says('id pers ok', 'another cookie', '--cookie-name', 'cmp', '--json-key', 'a.b'
 says('- - cookie_refused', 'two headers that disagree', '--header', "Cookie: $Yes", '--header', "Cookie: $No");
 says('- - tcf_malformed', 'a broken string does not fall back to the cookie', '--vendor', 42, '--header', "Cookie: $Yes; euconsent-v2=CQ");
 
+says('id - cookie_refused', 'a cookie without marketing', '--header', 'Cookie: consent_preferences={"analytics":true,"marketing":false}');
+says('- pers cookie_refused', 'a key for each question', '--json-key', 'identifiers=a,personalize=b', '--header', 'Cookie: consent_preferences={"a":false,"b":true}');
+says('- - tcf_purposes', 'purposes 3 and 4 without 1', '--vendor', 42, '--header', 'Cookie: euconsent-v2=' . at(purposes => [ 3, 4, 7 ]));
+says('id pers ok', 'a GPP string', '--query', 'gpp=DBABBg~BVoAAABY.QA&gpp_sid=8');
+says('- - gpp_opt_out', 'an opt-out of sale', '--header', 'Cookie: __gpp=DBABBg~BVYAAABY.QA');
+says('- - absent', 'a GPP string that is not asked', '--source', 'tcf', '--query', 'gpp=DBABBg~BVoAAABY.QA');
+
+{
+    my $text = qx('$command' consent decode 'DBABBg~BVYAAABY.YA');
+    is $?, 0, 'a GPP string is decoded';
+    like $text, qr/^8 usca: identifiers no, personalize no \(gpp_gpc\)\n    notices          1 1 1 0 0 0\n    sale             1\n/, 'for people';
+    my $got = $Json->decode(scalar qx('$command' consent decode --json 'DBABBg~BVoAAABY.QA'));
+    is_deeply [ @{ $got->{sections}[0] }{qw(id name identifiers personalize reason)} ], [ 8, 'usca', 'yes', 'yes', 'ok' ], 'for programs';
+    is_deeply [ @{ $got->{sections}[0]{fields} }{qw(sale sharing targeted covered gpc)} ], [ 2, 2, 0, 1, 0 ], 'with the fields';
+    is system("'$command' consent decode DBABB 2>/dev/null") >> 8, 1, 'what is no GPP string is bad input';
+}
+
 for my $wrong (
+    [ [ '--json-key', 'a,b' ],      qr/--json-key: must be a key or identifiers=KEY,personalize=KEY, not "a,b"/ ],
     [ [ '--vendor', '0' ],          qr/--vendor: must be a whole number from 1 to 65535, not "0"/ ],
     [ [ '--vendor', '65536' ],      qr/--vendor: must be a whole number from 1 to 65535/ ],
     [ [ '--source', 'cookies' ],    qr/--source/ ],

@@ -36,6 +36,8 @@ my $ngx = AdsTest::Nginx->new(
         location = /vendor   { ads_serve; ads_consent tcf=65535; }
         location = /cookie   { ads_serve; ads_consent cookie=consent_preferences; }
         location = /gpc      { ads_serve; ads_consent gpc; }
+        location = /two      { ads_serve; ads_consent cookie=consent_preferences:identifiers=analytics,personalize=marketing; }
+        location = /gpp      { ads_serve; ads_consent gpp=42 gpc; }
         location = /nested   { ads_serve; ads_consent gpc cookie=cmp:a.b tcf $arg_ok; }
         location = /variable { ads_serve; ads_consent $arg_ok gpc; }
         location = /off      { ads_serve; ads_consent off; }
@@ -70,9 +72,23 @@ subtest 'each source' => sub {
     is told('/all', cookie($No)), '- -', 'the cookie: no';
     is told('/all', tc()), 'id pers', 'a TCF string: everything';
     is told('/all', tc(purposes => [ 1, 7 ])), 'id -', 'a TCF string: identifiers';
-    is told('/all', tc(purposes => [ 3, 4 ])), '- pers', 'a TCF string: personalisation';
+    is told('/all', tc(purposes => [ 1, 3, 4 ])), '- pers', 'a TCF string: personalisation';
+    is told('/all', tc(purposes => [ 3, 4 ])), '- -', 'a TCF string: not without purpose 1';
     is told('/all', tc(purposes => [])), '- -', 'a TCF string: nothing';
     is told('/all', [ 'Sec-GPC' => 1 ]), '- -', 'Sec-GPC';
+    is told('/all', cookie('consent_preferences={"analytics":true,"marketing":false}')), 'id -', 'the cookie: no marketing';
+    is told('/all', cookie('consent_preferences={"analytics":true,"marketing":true}')), 'id pers', 'the cookie: marketing';
+    is told('/two', cookie('consent_preferences={"analytics":true,"marketing":false}')), 'id -', 'two keys: one no';
+    is told('/two', cookie($Yes)), 'id -', 'two keys: one is not there';
+    is told('/two', cookie('consent_preferences={"analytics":true,"marketing":true}')), 'id pers', 'two keys: both';
+    is told('/gpp', cookie('__gpp=DBABBg~BVoAAABY.QA; __gpp_sid=8')), 'id pers', 'a GPP string: California, nobody opted out';
+    is told('/gpp', cookie('__gpp=DBABBg~BVoAAABY.YA; __gpp_sid=8')), '- -', 'a GPP string: GPC';
+    is told('/gpp', cookie('gpp=DBABBg~BVYAAABY.QA')), '- -', 'a GPP string: opted out of sale';
+    is told('/gpp?gpp=DBABBg~BVoAAABY.QA&gpp_sid=8'), 'id pers', 'in the query';
+    is told('/gpp?gpp=DBABMA~' . at() . '&gpp_sid=2'), 'id pers', 'a GPP string: TCF in it';
+    is told('/gpp?gpp=DBABMA~' . at(purposes => [ 1, 7 ]) . '&gpp_sid=2'), 'id -', 'with identifiers only';
+    is told('/gpp', cookie('gpp=x')), '- -', 'a broken GPP string';
+    is told('/all', cookie("$Yes; gpp=DBABBg~BVYAAABY.QA")), 'id pers', 'it is not asked';
     is told('/gpc'), '- -', 'gpc alone never says yes';
     is told('/gpc', [ 'Sec-GPC' => 0 ]), '- -', 'whatever it says';
     is told('/variable?ok=1'), 'id pers', 'a variable';
@@ -89,7 +105,8 @@ subtest 'TCF strings' => sub {
     is told('/tcf', tc(policy => 3)), '- -', 'an old policy';
     is told('/tcf', tc(version => 1)), '- -', 'an old version';
     is told('/tcf', tc(specific => 0)), '- -', 'the global scope';
-    is told('/tcf', tc(restrictions => [ [ 1, 0, 42 ] ])), '- pers', 'a restriction on identifiers';
+    is told('/tcf', tc(restrictions => [ [ 7, 0, 42 ] ])), '- pers', 'a restriction on identifiers';
+    is told('/tcf', tc(restrictions => [ [ 1, 0, 42 ] ])), '- -', 'a restriction on purpose 1';
     is told('/tcf', tc(restrictions => [ [ 4, 2, 40, 42 ] ])), 'id -', 'a restriction on personalisation';
     is told('/tcf', tc(restrictions => [ [ 1, 0, 41 ], [ 7, 1, 42 ] ])), 'id pers', 'restrictions that do not concern us';
     is told('/tcf', tc(now => $now - 390 * 86_400)), 'id pers', '390 days old';
@@ -175,15 +192,20 @@ is_deeply [ $ngx->problems ], [], 'clean';
 
 # What nginx -t says to a bad source.
 for my $case (
-    [ 'on',                          '"on" is no source here; write cookie=NAME\[:json.key\], tcf\[=vendor id\], gpc, a \$variable, each once, or off alone' ],
+    [ 'on',                          '"on" is no source here; write cookie=NAME\[:json.key\], tcf\[=vendor id\], gpp\[=vendor id\], gpc, a \$variable, each once, or off alone' ],
     [ 'cookie',                      '"cookie" is no source here' ],
     [ 'gpc off',                     '"off" is no source here' ],
     [ 'off gpc',                     '"off" is no source here' ],
     [ 'gpc gpc',                     '"gpc" is no source here' ],
-    [ 'cookie=',                     '"cookie=" is no good; write cookie=NAME or cookie=NAME:json.key, once' ],
+    [ 'cookie=',                     '"cookie=" is no good; write cookie=NAME, cookie=NAME:json.key or cookie=NAME:identifiers=json.key,personalize=json.key, once' ],
+    [ 'cookie=a:identifiers=',       '"cookie=a:identifiers=" is no good' ],
+    [ 'cookie=a:identifiers=b,x=c',  '"cookie=a:identifiers=b,x=c" is no good' ],
+    [ 'gpp=0',                       '"gpp=0" is no good; write gpp=ID' ],
+    [ 'gpp gpp',                     '"gpp" is no good' ],
+    [ 'tcf=1 gpp=2',                 '"gpp=2" is no good; .* the same for tcf and gpp' ],
     [ 'cookie=a:',                   '"cookie=a:" is no good' ],
     [ 'cookie=a cookie=b',           '"cookie=b" is no good' ],
-    [ 'tcf=',                        '"tcf=" is no good; write tcf=ID with the vendor\'s id from the Global Vendor List, 1 to 65535, once' ],
+    [ 'tcf=',                        '"tcf=" is no good; write tcf=ID with the vendor\'s id from the Global Vendor List, 1 to 65535, once and the same for tcf and gpp' ],
     [ 'tcf=0',                       '"tcf=0" is no good' ],
     [ 'tcf=65536',                   '"tcf=65536" is no good' ],
     [ 'tcf=-1',                      '"tcf=-1" is no good' ],

@@ -22,6 +22,7 @@ void add_spool(CLI::App& app, Command& chosen);
 void add_key(CLI::App& app, Command& chosen);
 void add_token(CLI::App& app, Command& chosen);
 void add_consent(CLI::App& app, Command& chosen);
+void add_consent_decode(CLI::App& consent, Command& chosen);
 void add_migrate(CLI::App& app, Command& chosen);
 void add_import(CLI::App& app, Command& chosen);
 void add_export(CLI::App& app, Command& chosen);

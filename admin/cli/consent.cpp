@@ -18,7 +18,7 @@ namespace {
 
 struct Check {
     std::string cookie = std::string(kConsentCookie);
-    std::string key = std::string(kConsentKey);
+    std::string key;
     unsigned vendor = 0;
     std::vector<std::string> sources;
     std::vector<std::string> headers;
@@ -43,6 +43,16 @@ constexpr auto kMeanings = std::to_array<std::string_view>({
     "the TCF string has no consent for the vendor",
     "the publisher restricts a purpose in the TCF string",
     "a purpose is not consented to in the TCF string",
+    "the GPP string is malformed, or one of its sections, or gpp_sid",
+    "a section of the GPP string applies that is missing or cannot be read",
+    "the GPP string says that the browser sends Sec-GPC: 1",
+    "the GPP string has an opt-out of sale or sharing",
+    "the GPP string has no consent for the data of a known child",
+    "the GPP string has an opt-out of targeted advertising",
+    "the GPP string has no consent for sensitive data",
+    "the GPP string has no consent for other processing",
+    "the GPP string says that a notice was not given",
+    "the GPP string says that all act as service providers only",
     "the cookie is malformed",
     "the cookie does not say true",
     "a variable says no",
@@ -56,8 +66,9 @@ ConsentSources sources_of(const Check& options) {
                                                     name) != options.sources.end();
     };
     return {.cookie = asked("cookie") ? std::string_view(options.cookie) : std::string_view(),
-            .cookie_key = options.key,
+            .cookie_keys = options.key.empty() ? CookieKeys() : *CookieKeys::parse(options.key),
             .tcf = asked("tcf"),
+            .gpp = asked("gpp"),
             .vendor = static_cast<VendorId>(options.vendor),
             .gpc = asked("gpc")};
 }
@@ -186,6 +197,17 @@ CLI::Validator is_header() {
         "HEADER");
 }
 
+CLI::Validator is_cookie_keys() {
+    return CLI::Validator(
+        [](const std::string& text) {
+            return CookieKeys::parse(text)
+                       ? std::string()
+                       : fmt::format("must be a key or identifiers=KEY,personalize=KEY, not \"{}\"",
+                                     printable(text));
+        },
+        "KEY");
+}
+
 void add_check(CLI::App& consent, Command& chosen) {
     auto options = std::make_shared<Check>();
     auto* app = consent.add_subcommand("check", "Say what the signals of a request allow");
@@ -195,19 +217,24 @@ void add_check(CLI::App& consent, Command& chosen) {
         ->option_text("'NAME: VALUE'");
     app->add_option("--query", options->query, "The query of the request")->option_text("QUERY");
     app->add_option("--source", options->sources,
-                    "Ask only these: cookie, tcf, gpc; a list with commas (default all)")
+                    "Ask only these: cookie, tcf, gpp, gpc; a list with commas (default all)")
         ->delimiter(',')
         ->allow_extra_args(false)
-        ->check(CLI::IsMember({"cookie", "tcf", "gpc"}))
+        ->check(CLI::IsMember({"cookie", "tcf", "gpp", "gpc"}))
         ->option_text("SOURCES");
     app->add_option("--cookie-name", options->cookie,
                     "The cookie of preferences (default consent_preferences)")
         ->option_text("NAME");
     app->add_option("--json-key", options->key,
-                    "The key in its JSON, with dots for nested ones (default analytics)")
+                    "The key in its JSON, with dots for nested ones, or\n"
+                    "identifiers=KEY,personalize=KEY (default analytics and, if it is there, "
+                    "marketing)")
+        ->check(is_cookie_keys())
         ->option_text("KEY");
-    app->add_option("--vendor", options->vendor,
-                    "Our id in the Global Vendor List; without one a TCF string is a no")
+    app->add_option(
+           "--vendor", options->vendor,
+           "Our id in the Global Vendor List; without one a TCF string is a no, also in a\n"
+           "GPP string")
         ->check(whole_number(1, 65'535))
         ->option_text("ID");
     app->add_option("--now", options->now,
@@ -234,6 +261,7 @@ void add_consent(CLI::App& app, Command& chosen) {
         "Example:\n"
         "  nginx-ads consent check --vendor 42 --header \"Cookie: $COOKIE\"");
     add_check(*consent, chosen);
+    add_consent_decode(*consent, chosen);
 }
 
 }  // namespace ads::cli

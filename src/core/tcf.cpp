@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 
+#include "core/base64_bits.hpp"
 #include "core/bytes.hpp"
 #include "core/recent.hpp"
 
@@ -11,22 +12,9 @@ namespace ads {
 
 namespace {
 
-constexpr auto kValues = [] {
-    constexpr std::string_view kAlphabet =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    std::array<int8_t, 256> table{};
-    table.fill(-1);
-    for (size_t i = 0; i < kAlphabet.size(); i++) {
-        table[static_cast<unsigned char>(kAlphabet[i])] = static_cast<int8_t>(i);
-    }
-    return table;
-}();
-
 constexpr unsigned kVersion = 2;
 constexpr unsigned kLeastPolicy = 4;
 constexpr uint32_t kMaxVendor = 65'535;
-// Encoders fill up to whole bytes, or to whole groups of three.
-constexpr size_t kMostSpare = 23;
 
 enum Segment : unsigned { kDisclosed = 1, kAllowed = 2, kPublisher = 3 };
 // Of the types of restrictions the one that leaves consent as a ground: 0 forbids the purpose, 2
@@ -39,59 +27,11 @@ constexpr uint32_t purpose(unsigned id) noexcept {
 }
 constexpr uint32_t kStore = purpose(1);
 constexpr uint32_t kIdentify = kStore | purpose(7);
-constexpr uint32_t kPersonalize = purpose(3) | purpose(4);
-
-// A segment, whose characters are known to be good. Reading beyond its end
-// gives zeros and is remembered.
-class Bits {
-public:
-    explicit Bits(std::string_view text) noexcept : text_(text) {}
-
-    uint64_t take(size_t count) noexcept {
-        uint64_t value = 0;
-        while (count > 0) {
-            const size_t left = 6 - at_ % 6;
-            const size_t now = std::min(left, count);
-            value = value << now | (character() >> (left - now) & ((1u << now) - 1));
-            at_ += now;
-            count -= now;
-        }
-        return value;
-    }
-
-    void skip(size_t count) noexcept { at_ += count; }
-    bool at(size_t offset) const noexcept { return Bits(text_, at_ + offset).take(1) != 0; }
-    bool over() const noexcept { return at_ > size(); }
-
-    // Nothing but the zeros that fill the last character, byte or group.
-    bool ends(size_t most_spare = kMostSpare) noexcept {
-        if (over() || size() - at_ > most_spare) {
-            return false;
-        }
-        bool zeros = true;
-        while (at_ < size()) {
-            zeros = take(std::min(size() - at_, size_t{6})) == 0 && zeros;
-        }
-        return zeros;
-    }
-
-private:
-    Bits(std::string_view text, size_t at) noexcept : text_(text), at_(at) {}
-
-    size_t size() const noexcept { return text_.size() * 6; }
-    unsigned character() const noexcept {
-        const size_t i = at_ / 6;
-        return i < text_.size()
-                   ? static_cast<unsigned>(kValues[static_cast<unsigned char>(text_[i])])
-                   : 0;
-    }
-
-    std::string_view text_;
-    size_t at_ = 0;
-};
+// What is known of a visitor was stored on the device, or read from it: purpose 1 as well.
+constexpr uint32_t kPersonalize = kStore | purpose(3) | purpose(4);
 
 // Both set `has` if the vendor is among those listed; false if malformed.
-bool read_ranges(Bits& bits, uint32_t largest, VendorId vendor, bool& has) noexcept {
+bool read_ranges(Base64Bits& bits, uint32_t largest, VendorId vendor, bool& has) noexcept {
     for (uint64_t left = bits.take(12); left > 0; left--) {
         const bool range = bits.take(1) != 0;
         const uint64_t first = bits.take(16);
@@ -104,7 +44,7 @@ bool read_ranges(Bits& bits, uint32_t largest, VendorId vendor, bool& has) noexc
     return !bits.over();
 }
 
-bool read_vendors(Bits& bits, VendorId vendor, bool& has) noexcept {
+bool read_vendors(Base64Bits& bits, VendorId vendor, bool& has) noexcept {
     const auto largest = static_cast<uint32_t>(bits.take(16));
     if (bits.take(1) != 0) {
         return read_ranges(bits, largest, vendor, has);
@@ -115,7 +55,7 @@ bool read_vendors(Bits& bits, VendorId vendor, bool& has) noexcept {
 }
 
 // The purposes that the publisher takes away from the vendor's consent.
-bool read_restrictions(Bits& bits, VendorId vendor, uint32_t& forbidden) noexcept {
+bool read_restrictions(Base64Bits& bits, VendorId vendor, uint32_t& forbidden) noexcept {
     for (uint64_t left = bits.take(12); left > 0; left--) {
         const auto id = static_cast<unsigned>(bits.take(6));
         const auto type = static_cast<unsigned>(bits.take(2));
@@ -143,7 +83,7 @@ struct Core {
 };
 
 TcfError read_core(std::string_view text, VendorId vendor, Core& core) noexcept {
-    Bits bits(text);
+    Base64Bits bits(text);
     core.version = bits.take(6);
     if (core.version != kVersion) {
         return bits.over() ? TcfError::malformed : TcfError::version;
@@ -168,7 +108,7 @@ TcfError read_core(std::string_view text, VendorId vendor, Core& core) noexcept 
 // One of the segments after the core; each kind may be there once.
 bool read_segment(std::string_view text, VendorId vendor, uint32_t& seen,
                   bool& disclosed) noexcept {
-    Bits bits(text);
+    Base64Bits bits(text);
     const auto type = static_cast<unsigned>(bits.take(3));
     if ((seen >> type & 1) != 0) {
         return false;
@@ -200,15 +140,9 @@ TcfError check_age(const Core& core, Millis now) noexcept {
                                                                     : TcfError::none;
 }
 
-bool good_characters(std::string_view text) noexcept {
-    return std::all_of(text.begin(), text.end(), [](char c) {
-        return c == '.' || kValues[static_cast<unsigned char>(c)] >= 0;
-    });
-}
-
 // The whole string is read before anything in it counts.
 TcfError read_all(std::string_view text, VendorId vendor, Core& core, bool& disclosed) noexcept {
-    if (text.empty() || text.size() > kLongestTcf || !good_characters(text)) {
+    if (text.empty() || text.size() > kLongestTcf || !base64url_text(text, ".")) {
         return TcfError::malformed;
     }
     size_t end = std::min(text.find('.'), text.size());

@@ -41,7 +41,7 @@ enum class TcfError : uint8_t {
 struct Tcf {
     TcfError error = TcfError::malformed;
     bool identifiers = false;  // purposes 1 and 7, and no restriction on them
-    bool personalize = false;  // purposes 3 and 4
+    bool personalize = false;  // purposes 1, 3 and 4
     bool restricted = false;   // a publisher restriction is among the reasons
 };
 

@@ -34,34 +34,39 @@ ngx_int_t cookie_index(ngx_conf_t* cf, std::string_view name) noexcept {
 char* add_consent_cookie(ngx_conf_t* cf, ngx_command_t* cmd, ConsentSources& sources,
                          ngx_str_t* argument) noexcept {
     std::string_view name = view(*argument).substr(7);
-    std::string_view key = kConsentKey;
+    std::optional<CookieKeys> keys = CookieKeys();
     if (const size_t colon = name.find(':'); colon != std::string_view::npos) {
-        key = name.substr(colon + 1);
+        keys = CookieKeys::parse(name.substr(colon + 1));
         name = name.substr(0, colon);
     }
-    if (!is_name(name) || !is_name(key) || !sources.cookie.empty()) {
-        return complain(
-            cf, "ads: %V: \"%V\" is no good; write cookie=NAME or cookie=NAME:json.key, once",
-            &cmd->name, argument);
+    if (!is_name(name) || !keys || !is_name(keys->identifiers) || !is_name(keys->personalize) ||
+        !sources.cookie.empty()) {
+        return complain(cf,
+                        "ads: %V: \"%V\" is no good; write cookie=NAME, cookie=NAME:json.key or "
+                        "cookie=NAME:identifiers=json.key,personalize=json.key, once",
+                        &cmd->name, argument);
     }
     sources.cookie = name;
-    sources.cookie_key = key;
+    sources.cookie_keys = *keys;
     return conf_ok();
 }
 
-char* add_tcf(ngx_conf_t* cf, ngx_command_t* cmd, ConsentSources& sources,
+// "tcf", "tcf=ID", "gpp" or "gpp=ID": `asked` is whether that source is. Both have one vendor id.
+char* add_iab(ngx_conf_t* cf, ngx_command_t* cmd, ConsentSources& sources, bool& asked,
               ngx_str_t* argument) noexcept {
     const std::string_view id = view(*argument).substr(std::min<size_t>(argument->len, 4));
     const ngx_int_t vendor =
         argument->len == 3 ? 0 : ngx_atoi(str(id).data, id.size());  // -1: no number
-    if (vendor < 0 || vendor > 65'535 || (vendor == 0 && argument->len > 3) || sources.tcf) {
+    const bool other = vendor != 0 && sources.vendor != 0 && sources.vendor != vendor;
+    if (vendor < 0 || vendor > 65'535 || (vendor == 0 && argument->len > 3) || asked || other) {
+        ngx_str_t name = str(view(*argument).substr(0, 3));
         return complain(cf,
-                        "ads: %V: \"%V\" is no good; write tcf=ID with the vendor's id from the "
-                        "Global Vendor List, 1 to 65535, once",
-                        &cmd->name, argument);
+                        "ads: %V: \"%V\" is no good; write %V=ID with the vendor's id from the "
+                        "Global Vendor List, 1 to 65535, once and the same for tcf and gpp",
+                        &cmd->name, argument, &name);
     }
-    sources.tcf = true;
-    sources.vendor = static_cast<VendorId>(vendor);
+    asked = true;
+    sources.vendor = vendor != 0 ? static_cast<VendorId>(vendor) : sources.vendor;
     return conf_ok();
 }
 
@@ -83,7 +88,10 @@ char* add_consent_source(ngx_conf_t* cf, ngx_command_t* cmd, ConsentConf* consen
         return add_consent_cookie(cf, cmd, consent->sources, argument);
     }
     if (text == "tcf" || text.starts_with("tcf=")) {
-        return add_tcf(cf, cmd, consent->sources, argument);
+        return add_iab(cf, cmd, consent->sources, consent->sources.tcf, argument);
+    }
+    if (text == "gpp" || text.starts_with("gpp=")) {
+        return add_iab(cf, cmd, consent->sources, consent->sources.gpp, argument);
     }
     if (text == "gpc" && !consent->sources.gpc) {
         consent->sources.gpc = true;
@@ -94,7 +102,7 @@ char* add_consent_source(ngx_conf_t* cf, ngx_command_t* cmd, ConsentConf* consen
     }
     return complain(cf,
                     "ads: %V: \"%V\" is no source here; write cookie=NAME[:json.key], "
-                    "tcf[=vendor id], gpc, a $variable, each once, or off alone",
+                    "tcf[=vendor id], gpp[=vendor id], gpc, a $variable, each once, or off alone",
                     &cmd->name, argument);
 }
 
@@ -236,7 +244,7 @@ char* set_consent(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
                            "anybody's consent");
         return conf_ok();
     }
-    consent->sources = {.cookie = {}, .tcf = false, .gpc = false};
+    consent->sources = {.cookie = {}, .tcf = false, .gpp = false, .gpc = false};
     for (ngx_uint_t i = 1; i < cf->args->nelts; i++) {
         if (add_consent_source(cf, cmd, consent, &args[i]) != conf_ok()) {
             return conf_error();

@@ -24,7 +24,7 @@ bool says_true(std::string_view cookie) {
 }
 
 bool consents(std::string_view cookie, std::string_view path) {
-    const Ballot ballot = cookie_ballot(cookie, path);
+    const Ballot ballot = cookie_ballot(cookie, CookieKeys::both(path));
     check(ballot.identifiers == ballot.personalize && ballot.identifiers != Vote::absent);
     return ballot.identifiers == Vote::yes;
 }

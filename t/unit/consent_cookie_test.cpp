@@ -89,7 +89,7 @@ constexpr Case kCases[] = {
 };
 
 Vote cookie_consent(std::string_view cookie, std::string_view path) {
-    const Ballot ballot = cookie_ballot(cookie, path);
+    const Ballot ballot = cookie_ballot(cookie, CookieKeys::both(path));
     EXPECT_EQ(ballot.identifiers, ballot.personalize);
     return ballot.identifiers;
 }
@@ -111,17 +111,21 @@ TEST(Consent, WhatIsRememberedIsWhatIsRead) {
     }
     for (int round = 0; round < 3; round++) {
         for (const auto& [text, yes] : cookies) {
-            EXPECT_EQ(cookie_ballot(text, "a").identifiers, yes ? Vote::yes : Vote::no) << text;
-            EXPECT_EQ(cookie_ballot(text, "b").identifiers, yes ? Vote::no : Vote::yes) << text;
-            EXPECT_EQ(cookie_ballot(text, "ab").identifiers, Vote::no);
-            EXPECT_EQ(cookie_ballot(text + "a", "").identifiers, Vote::no);
+            EXPECT_EQ(cookie_ballot(text, CookieKeys::both("a")).identifiers,
+                      yes ? Vote::yes : Vote::no)
+                << text;
+            EXPECT_EQ(cookie_ballot(text, CookieKeys::both("b")).identifiers,
+                      yes ? Vote::no : Vote::yes)
+                << text;
+            EXPECT_EQ(cookie_ballot(text, CookieKeys::both("ab")).identifiers, Vote::no);
+            EXPECT_EQ(cookie_ballot(text + "a", CookieKeys::both("")).identifiers, Vote::no);
         }
     }
     for (const size_t size : {238, 239, 240, 241, 255, 256, 257, 300}) {
         const std::string text = "{\"a\":true}" + std::string(size - 10, ' ');
-        EXPECT_EQ(cookie_ballot(text, "a").identifiers, Vote::yes) << size;
-        EXPECT_EQ(cookie_ballot(text + "x", "a").identifiers, Vote::no) << size;
-        EXPECT_EQ(cookie_ballot(text, "a").identifiers, Vote::yes) << size;
+        EXPECT_EQ(cookie_ballot(text, CookieKeys::both("a")).identifiers, Vote::yes) << size;
+        EXPECT_EQ(cookie_ballot(text + "x", CookieKeys::both("a")).identifiers, Vote::no) << size;
+        EXPECT_EQ(cookie_ballot(text, CookieKeys::both("a")).identifiers, Vote::yes) << size;
     }
 }
 

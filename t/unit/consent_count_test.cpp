@@ -61,7 +61,7 @@ TEST(ConsentCount, EachSourceAlone) {
     EXPECT_EQ(told({{"consent_preferences"}}), "- cookie_malformed");
     EXPECT_EQ(told({{kTcfYes}}), "both ok");
     EXPECT_EQ(told({{kTcfIds}}), "id tcf_purposes");
-    EXPECT_EQ(told({{"euconsent-v2=" + tcf({3, 4})}}), "pers tcf_purposes");
+    EXPECT_EQ(told({{"euconsent-v2=" + tcf({3, 4})}}), "- tcf_purposes") << "without purpose 1";
     EXPECT_EQ(told({{kTcfNo}}), "- tcf_purposes");
     EXPECT_EQ(told({{"euconsent-v2="}}), "- tcf_malformed");
     EXPECT_EQ(told({{}, {"1"}}), "- gpc");
@@ -152,13 +152,14 @@ TEST(ConsentCount, TheStringInTheQuery) {
 }
 
 TEST(ConsentCount, OnlyTheSourcesThatAreAsked) {
-    const ConsentSources cookie{.tcf = false, .gpc = false};
+    const ConsentSources cookie{.tcf = false, .gpp = false, .gpc = false};
     EXPECT_EQ(told({{kYes + "; " + kTcfNo}, {"1"}, "gdpr_consent=x"}, cookie), "both ok");
     const ConsentSources tcf_only{.cookie = {}, .vendor = 42, .gpc = false};
     EXPECT_EQ(told({{kNo + "; " + kTcfYes}, {"1"}}, tcf_only), "both ok");
     const ConsentSources gpc{.cookie = {}, .tcf = false};
     EXPECT_EQ(told({{kYes + "; " + kTcfYes}}, gpc), "- absent") << "it only refuses";
-    const ConsentSources other{.cookie = "cmp", .cookie_key = "a.b", .vendor = 42};
+    const ConsentSources other{
+        .cookie = "cmp", .cookie_keys = CookieKeys::both("a.b"), .vendor = 42};
     EXPECT_EQ(told({{kNo + "; cmp={\"a\":{\"b\":true}}"}}, other), "both ok");
     const ConsentSources nobody;
     EXPECT_EQ(told({{kYes}}, nobody), "both ok");
