@@ -28,8 +28,8 @@ constexpr Millis kAgain = 200;  // while publication waits for a reader
 
 class CatalogFeed::Work {
 public:
-    Work(const FeedConf& conf, Target target, Who me, uint64_t epoch, std::shared_ptr<Turns> turns)
-        : conf_(conf), press_(target, me, epoch), turns_(std::move(turns)), pg_(alarm_) {}
+    Work(const FeedConf& conf, Target target, Who me, std::shared_ptr<Turns> turns)
+        : conf_(conf), press_(target, me), turns_(std::move(turns)), pg_(alarm_) {}
 
     void run() {
         setpriority(PRIO_PROCESS, 0, 5);  // of this thread
@@ -66,12 +66,13 @@ public:
 
     std::atomic<bool> finished{false};
     std::atomic<Seconds> now{0};
+    std::atomic<Term> term{0};  // of the lease
 
 private:
     void tell(EditReport report) {
         const std::lock_guard lock(mutex_);
         if (report.outcome != Edit::none && report.outcome != Edit::unchanged &&
-            reports_.size() < 100) {
+            report.outcome != Edit::outdated && reports_.size() < 100) {
             reports_.push_back(std::move(report));
         }
     }
@@ -84,7 +85,8 @@ private:
                 return false;
             }
         }
-        // First the version, then the document: it is at least that new.
+        // First the term, then the version, then the document: it is at least that new.
+        const Term read_in = term.load();
         const PgResult version = pg_.query("SELECT ads.catalog_version()", kQueryTimeout);
         if (version == nullptr) {
             return false;
@@ -98,8 +100,8 @@ private:
             }
             const std::string text(PQgetvalue(document.get(), 0, 0),
                                    static_cast<size_t>(PQgetlength(document.get(), 0, 0)));
-            const Edit outcome = publish(text);
-            if (outcome == Edit::waits || outcome == Edit::none) {
+            const Edit outcome = publish(text, read_in);
+            if (outcome == Edit::waits || outcome == Edit::outdated || outcome == Edit::none) {
                 alarm_.pause(kAgain);
                 return true;
             }
@@ -116,11 +118,11 @@ private:
         return pg_.connected() || alarm_.stopped();
     }
 
-    EditReport press(const std::string& text) {
+    EditReport press(const std::string& text, Term read_in) {
         EditReport report;
         const auto work = [&](Turns* turns) {
             SharedCore core(turns, stopping_);
-            report = press_.publish(text, now.load(), core);
+            report = press_.publish(text, read_in, now.load(), core);
             if (core.go_alone()) {
                 malloc_trim(0);
             }
@@ -133,8 +135,8 @@ private:
         return report;
     }
 
-    Edit publish(const std::string& text) {
-        EditReport report = press(text);
+    Edit publish(const std::string& text, Term read_in) {
+        EditReport report = press(text, read_in);
         const Edit outcome = report.outcome;
         tell(std::move(report));
         if (!conf_.saved.empty() && (outcome == Edit::published || outcome == Edit::unchanged)) {
@@ -164,10 +166,11 @@ private:
         }
         pg_.close();
         const Seconds today = now.load() / 86'400;
+        const Term read_in = term.load();
         std::string text;
         if (today != day_ && !conf_.saved.empty() && read_file(conf_.saved.c_str(), text) == 0) {
-            const EditReport report = press(text);
-            if (report.outcome != Edit::waits) {
+            const EditReport report = press(text, read_in);
+            if (report.outcome != Edit::waits && report.outcome != Edit::outdated) {
                 day_ = today;
             }
             press_.cannot_read("PostgreSQL: " + told_);
@@ -190,20 +193,21 @@ private:
     std::deque<EditReport> reports_;
 };
 
-CatalogFeed::CatalogFeed(FeedConf conf, Target target, Who me, uint64_t epoch,
-                         std::shared_ptr<Turns> turns)
-    : conf_(std::move(conf)), target_(target), me_(me), epoch_(epoch), turns_(std::move(turns)) {}
+CatalogFeed::CatalogFeed(FeedConf conf, Target target, Who me, std::shared_ptr<Turns> turns)
+    : conf_(std::move(conf)), target_(target), me_(me), turns_(std::move(turns)) {}
 
-EditReport CatalogFeed::poll(Seconds now) {
+EditReport CatalogFeed::poll(Seconds now, Term term) {
     if (thread_.running() && work_->finished.load(std::memory_order_acquire)) {
         thread_.end(*work_);  // it rested
     }
     if (!thread_.running()) {
-        work_ = std::make_shared<Work>(conf_, target_, me_, epoch_, turns_);
+        work_ = std::make_shared<Work>(conf_, target_, me_, turns_);
         work_->now.store(now);
+        work_->term.store(term);
         thread_.start(work_);
     }
     work_->now.store(now);
+    work_->term.store(term);
     return work_->report();
 }
 

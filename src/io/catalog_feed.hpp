@@ -18,11 +18,11 @@ struct FeedConf {
 
 class CatalogFeed : public CatalogSource {
 public:
-    CatalogFeed(FeedConf conf, Target target, Who me, uint64_t epoch, std::shared_ptr<Turns> turns);
+    CatalogFeed(FeedConf conf, Target target, Who me, std::shared_ptr<Turns> turns);
     CatalogFeed(const CatalogFeed&) = delete;
     ~CatalogFeed() override { stop(); }
 
-    EditReport poll(Seconds now) override;
+    EditReport poll(Seconds now, Term term) override;
     void rest() noexcept override;
     void stop() noexcept override;
 
@@ -31,7 +31,6 @@ private:
     const FeedConf conf_;
     const Target target_;
     const Who me_;
-    const uint64_t epoch_;
     const std::shared_ptr<Turns> turns_;
     std::shared_ptr<Work> work_;
     Thread thread_;

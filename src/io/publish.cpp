@@ -12,8 +12,8 @@
 
 namespace ads {
 
-Publish publish_image(const Target& target, std::span<const char> image, Who me, Seconds now,
-                      uint32_t& without_counters, catalog::Pace* pace) noexcept {
+Publish publish_image(const Target& target, std::span<const char> image, Who me, Term term,
+                      Seconds now, uint32_t& without_counters, catalog::Pace* pace) noexcept {
     Zone zone = target.zone;
     State state = target.state;
     const auto fill_slots = [&](char* copy) noexcept {
@@ -43,7 +43,7 @@ Publish publish_image(const Target& target, std::span<const char> image, Who me,
             target.file->unlock();
         }
     };
-    return zone.publish(image, me, now, process_alive, fill_slots, pace);
+    return zone.publish(image, me, term, now, process_alive, fill_slots, pace);
 }
 
 std::string describe(const catalog::Compiled& compiled) {
@@ -57,7 +57,7 @@ std::string describe(const catalog::Compiled& compiled) {
     return text;
 }
 
-EditReport CatalogFile::poll(Seconds now) {
+EditReport CatalogFile::poll(Seconds now, Term term) {
     EditReport report;
     if (running_) {
         if (!finished_.load(std::memory_order_acquire)) {
@@ -67,7 +67,7 @@ EditReport CatalogFile::poll(Seconds now) {
         running_ = false;
         seen_ = mark_;
         report = std::move(report_);
-        again_ = report.outcome == Edit::waits;
+        again_ = report.outcome == Edit::waits || report.outcome == Edit::outdated;
         return report;
     }
     const FileMark mark = mark_of(path_.c_str());
@@ -76,6 +76,7 @@ EditReport CatalogFile::poll(Seconds now) {
     }
     day_ = now / 86'400;
     now_ = now;
+    term_ = term;
     report_ = {};
     finished_.store(false, std::memory_order_relaxed);
     stopping_.store(false, std::memory_order_relaxed);
@@ -114,7 +115,7 @@ void CatalogFile::work(catalog::Pace& pace) {
         report_ = press_.cannot_read("cannot read \"" + path_ + "\": " + read_error(error));
         return;
     }
-    report_ = press_.publish(text, now_, pace);
+    report_ = press_.publish(text, term_, now_, pace);
 }
 
 EditReport Press::cannot_read(std::string why) {
@@ -125,7 +126,7 @@ EditReport Press::cannot_read(std::string why) {
     return report;
 }
 
-EditReport Press::publish(const std::string& text, Seconds now, catalog::Pace& pace) {
+EditReport Press::publish(const std::string& text, Term term, Seconds now, catalog::Pace& pace) {
     EditReport report;
     const uint64_t hash = catalog::document_hash(text, now, &pace);
     if (target_.zone.publishes(hash, target_.state.head().node)) {
@@ -134,7 +135,7 @@ EditReport Press::publish(const std::string& text, Seconds now, catalog::Pace& p
     } else if (const auto compiled = catalog::compile(text, hash, now, &pace); compiled.stopped) {
         return report;
     } else if (compiled.ok()) {
-        report = put(compiled, now, pace);
+        report = put(compiled, term, now, pace);
     } else {
         report.outcome = Edit::refused;
         report.text = describe(compiled);
@@ -146,16 +147,17 @@ EditReport Press::publish(const std::string& text, Seconds now, catalog::Pace& p
     return report;
 }
 
-EditReport Press::put(const catalog::Compiled& compiled, Seconds now, catalog::Pace& pace) {
+EditReport Press::put(const catalog::Compiled& compiled, Term term, Seconds now,
+                      catalog::Pace& pace) {
     EditReport report;
     report.outcome = Edit::waits;
     // Readers follow within a tick or two; if one does not, the caller asks again.
     for (int tries = 0; tries < 40 && pace.go_alone(); tries++) {
-        if (target_.zone.head().epoch.load(std::memory_order_acquire) != epoch_) {
-            report.outcome = Edit::none;  // another configuration has taken over
-            return report;
-        }
-        switch (publish_image(target_, compiled.bytes, me_, now, report.without_counters, &pace)) {
+        switch (publish_image(target_, compiled.bytes, me_, term, now, report.without_counters,
+                              &pace)) {
+            case Publish::outdated:
+                report.outcome = Edit::outdated;
+                return report;
             case Publish::done:
                 report.outcome = Edit::published;
                 report.generation = target_.zone.generation();

@@ -23,10 +23,11 @@ struct Target {
     StateFile* file = nullptr;
 };
 
-// Publishes the image. `without_counters` is the number of groups for which
-// no slot was left: they are served, but not counted.
-Publish publish_image(const Target& target, std::span<const char> image, Who me, Seconds now,
-                      uint32_t& without_counters, catalog::Pace* pace = nullptr) noexcept;
+// Publishes the image of a document that was read in this term. `without_counters` is the
+// number of groups for which no slot was left: they are served, but not counted.
+Publish publish_image(const Target& target, std::span<const char> image, Who me, Term term,
+                      Seconds now, uint32_t& without_counters,
+                      catalog::Pace* pace = nullptr) noexcept;
 
 // All errors as text, a line each: `PATH: MESSAGE`.
 std::string describe(const catalog::Compiled& compiled);
@@ -36,9 +37,10 @@ enum class Edit : uint8_t {
     none,  // nothing to tell
     published,
     unchanged,
-    waits,    // a reader is behind; tried again later
-    refused,  // see text
-    unread,   // the source cannot be read; see text
+    waits,     // a reader is behind; tried again later
+    outdated,  // the right to publish has changed hands meanwhile: the source is read again
+    refused,   // see text
+    unread,    // the source cannot be read; see text
 };
 struct EditReport {
     Edit outcome = Edit::none;
@@ -53,21 +55,19 @@ constexpr size_t kLargeDocument = 1 << 20;
 // Compiles documents and publishes them, for one thread at a time.
 class Press {
 public:
-    Press(Target target, Who me, uint64_t epoch) noexcept
-        : target_(target), me_(me), epoch_(epoch) {}
+    Press(Target target, Who me) noexcept : target_(target), me_(me) {}
 
-    // A document, as of `now`. Gives up early if it shall not go on.
-    EditReport publish(const std::string& text, Seconds now, catalog::Pace& pace);
+    // A document that was read in this term, as of `now`. Gives up early if it shall not go on.
+    EditReport publish(const std::string& text, Term term, Seconds now, catalog::Pace& pace);
 
     // The source cannot be read: what is served stays, the status tells why.
     EditReport cannot_read(std::string why);
 
 private:
-    EditReport put(const catalog::Compiled& compiled, Seconds now, catalog::Pace& pace);
+    EditReport put(const catalog::Compiled& compiled, Term term, Seconds now, catalog::Pace& pace);
 
     Target target_;
     Who me_;
-    uint64_t epoch_;
 };
 
 // Where live edits come from. All calls come from the event loop, and only of
@@ -76,8 +76,8 @@ class CatalogSource {
 public:
     virtual ~CatalogSource() = default;
 
-    // Starts work if there is any, and tells what came of the last.
-    virtual EditReport poll(Seconds now) = 0;
+    // Starts work if there is any, and tells what came of the last. `term` is that of the lease.
+    virtual EditReport poll(Seconds now, Term term) = 0;
 
     // Another worker has the lease now: what runs may end, nobody waits for it.
     virtual void rest() noexcept {}
@@ -90,13 +90,12 @@ public:
 // its own.
 class CatalogFile : public CatalogSource {
 public:
-    CatalogFile(std::string path, Target target, Who me, uint64_t epoch,
-                std::shared_ptr<Turns> turns)
-        : path_(std::move(path)), press_(target, me, epoch), turns_(std::move(turns)) {}
+    CatalogFile(std::string path, Target target, Who me, std::shared_ptr<Turns> turns)
+        : path_(std::move(path)), press_(target, me), turns_(std::move(turns)) {}
     CatalogFile(const CatalogFile&) = delete;
     ~CatalogFile() override { stop(); }
 
-    EditReport poll(Seconds now) override;
+    EditReport poll(Seconds now, Term term) override;
     void stop() noexcept override;
 
 private:
@@ -109,7 +108,7 @@ private:
 
     FileMark seen_;       // of the file last read
     Seconds day_ = 0;     // for which it was compiled
-    bool again_ = false;  // publication waits
+    bool again_ = false;  // publication waits, or was outdated
     bool running_ = false;
     pthread_t thread_{};
     std::atomic<bool> finished_{false};
@@ -118,6 +117,7 @@ private:
     // Of the thread while it runs, of the loop otherwise.
     FileMark mark_;
     Seconds now_ = 0;
+    Term term_ = 0;
     EditReport report_;
 };
 

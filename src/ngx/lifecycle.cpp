@@ -44,9 +44,9 @@ void publish_first(ngx_cycle_t* cycle, MainConf& conf) noexcept {
     const bool there = setup.target.zone.publishes(setup.compiled.image().head().hash,
                                                    setup.target.state.head().node) ||
                        (setup.placeholder && setup.target.zone.generation() > 0);
-    const Publish result =
-        there ? Publish::done
-              : publish_image(setup.target, setup.compiled.bytes, this_process(), now, without);
+    const Publish result = there ? Publish::done
+                                 : publish_image(setup.target, setup.compiled.bytes, this_process(),
+                                                 setup.target.zone.next_term(), now, without);
     if (result == Publish::done) {
         setup.target.zone.set_error({});
     } else {

@@ -89,16 +89,14 @@ bool Worker::start(ngx_log_t* log) {
 
 void Worker::start_source() {
     if (!conf_.from_postgres) {
-        source_ = std::make_unique<CatalogFile>(setup_.catalog_path, setup_.target, me_,
-                                                setup_.epoch, turns_);
+        source_ = std::make_unique<CatalogFile>(setup_.catalog_path, setup_.target, me_, turns_);
         return;
     }
     FeedConf feed;
     feed.conninfo.assign(ngx::view(conf_.listen.len > 0 ? conf_.listen : conf_.postgres));
     feed.poll = static_cast<Millis>(conf_.poll);
     feed.saved = setup_.catalog_path;
-    source_ =
-        std::make_unique<CatalogFeed>(std::move(feed), setup_.target, me_, setup_.epoch, turns_);
+    source_ = std::make_unique<CatalogFeed>(std::move(feed), setup_.target, me_, turns_);
 }
 
 void Worker::start_shipper() {
@@ -327,9 +325,12 @@ void Worker::on_tick(ngx_event_t* event) {
 void Worker::tick() noexcept {
     const bool ready = refresh();
     const bool leaving = ngx_exiting || ngx_terminate || ngx_quit;
-    const bool leads =
-        !leaving && zone().head().epoch.load(std::memory_order_acquire) == setup_.epoch &&
-        zone().lease(me_, static_cast<uint32_t>(ngx_time()), kLeaseSeconds, process_alive);
+    const bool may_lead =
+        !leaving && zone().head().epoch.load(std::memory_order_acquire) == setup_.epoch;
+    term_ = may_lead ? zone().lease(me_, static_cast<uint32_t>(ngx_time()), kLeaseSeconds,
+                                    process_alive, term_)
+                     : 0;
+    const bool leads = term_ != 0;
     if (shipper_ != nullptr) {
         tend_shipper();
     }
@@ -367,12 +368,13 @@ void Worker::tick() noexcept {
 }
 
 void Worker::edit_catalog() noexcept {
-    const auto report = source_->poll(now() / 1000);
+    const auto report = source_->poll(now() / 1000, term_);
     ngx_str_t path =
         conf_.from_postgres ? ngx_str_t ngx_string("postgres") : str(setup_.catalog_path);
     switch (report.outcome) {
         case Edit::none:
         case Edit::unchanged:
+        case Edit::outdated:
             return;
         case Edit::published:
             waits_logged_ = 0;

@@ -167,6 +167,7 @@ private:
     const std::shared_ptr<Turns> turns_ = std::make_shared<Turns>();
     std::unique_ptr<CatalogSource> source_;  // of live edits
     std::unique_ptr<Shipper> shipper_;       // nullptr: events stay in the spool
+    Term term_ = 0;                          // of the right to publish; 0: another worker has it
     Millis last_edit_check_ = 0;
     Millis last_list_check_ = 0;
     Millis last_adoption_ = 0;

@@ -9,7 +9,7 @@ namespace ads {
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr uint64_t kZoneMagic = 0x3230'656e'6f7a'7364;
+constexpr uint64_t kZoneMagic = 0x3330'656e'6f7a'7364;
 
 size_t whole_pages(size_t bytes) noexcept {
     return bytes / kPage * kPage;
@@ -100,10 +100,11 @@ void Zone::leave(uint32_t pin) noexcept {
 }
 
 Image Zone::pin(uint32_t pin, uint64_t& generation) noexcept {
-    uint64_t seen = head_->generation.load();
+    const auto load = [&] { return static_cast<uint32_t>(head_->current.load()); };
+    uint64_t seen = load();
     for (;;) {
         head_->pins[pin].generation.store(seen);
-        const uint64_t now = head_->generation.load();
+        const uint64_t now = load();
         if (now == seen) {
             break;
         }
@@ -148,13 +149,21 @@ char* Zone::fill(std::span<const char> image, catalog::Pace* pace) noexcept {
     return half;
 }
 
-void Zone::flip(int64_t now) noexcept {
-    const uint64_t next = generation() + 1;
-    const auto* half = reinterpret_cast<const ImageHead*>(base_ + head_->half_offset[next & 1]);
-    head_->published_at.store(now, std::memory_order_relaxed);
-    head_->image_hash.store(half->hash, std::memory_order_relaxed);
-    head_->image_node.store(half->node, std::memory_order_relaxed);
-    head_->generation.store(next);
+// The publisher's lock is held: only the term can have changed.
+bool Zone::flip(Term term, int64_t now) noexcept {
+    uint64_t current = uint64_t{term} << 32 | generation();
+    const auto* half =
+        reinterpret_cast<const ImageHead*>(base_ + head_->half_offset[(current + 1) & 1]);
+    const int64_t published_at = head_->published_at.exchange(now, std::memory_order_relaxed);
+    const uint64_t hash = head_->image_hash.exchange(half->hash, std::memory_order_relaxed);
+    const uint32_t node = head_->image_node.exchange(half->node, std::memory_order_relaxed);
+    if (head_->current.compare_exchange_strong(current, current + 1)) {
+        return true;
+    }
+    head_->published_at.store(published_at, std::memory_order_relaxed);
+    head_->image_hash.store(hash, std::memory_order_relaxed);
+    head_->image_node.store(node, std::memory_order_relaxed);
+    return false;
 }
 
 void Zone::set_shipping(Who me, std::string_view text, Alive alive) noexcept {

@@ -2,6 +2,11 @@
 // writer fills the idle half and then flips the generation. A worker pins the
 // generation it reads; the idle half is written only once every living worker
 // has pinned the current one.
+//
+// The right to publish has a term, which rises whenever it changes hands. A
+// publisher notes its term before it reads the document, and the flip is an
+// exchange on {term, generation}: one that was stopped and lost the right
+// cannot put its older document over a newer one.
 #pragma once
 
 #include <array>
@@ -50,7 +55,8 @@ struct TestClock {
 
 struct ZoneHead {
     uint64_t magic;
-    std::atomic<uint64_t> generation;  // 0: nothing published; the half is generation & 1
+    // {term : 32, generation : 32}; generation 0: nothing published; the half is generation & 1
+    std::atomic<uint64_t> current;
     std::atomic<int64_t> published_at;
     std::atomic<uint64_t> image_hash;  // of what is published
     std::atomic<uint32_t> image_node;  // of the state it goes with
@@ -69,7 +75,10 @@ struct ZoneHead {
     std::array<Pin, kMaxPins> pins;
 };
 
-enum class Publish : uint8_t { done, waits, busy, too_large };
+// Of the right to publish.
+using Term = uint32_t;
+
+enum class Publish : uint8_t { done, waits, busy, too_large, outdated };
 
 class Zone {
 public:
@@ -101,8 +110,18 @@ public:
     }
 
     uint64_t generation() const noexcept {
-        return head_->generation.load(std::memory_order_acquire);
+        return static_cast<uint32_t>(head_->current.load(std::memory_order_acquire));
     }
+    Term term() const noexcept {
+        return static_cast<Term>(head_->current.load(std::memory_order_acquire) >> 32);
+    }
+
+    // The right to publish changes hands: returns the term of the new publisher.
+    Term next_term() noexcept {
+        constexpr uint64_t kOne = uint64_t{1} << 32;
+        return static_cast<Term>((head_->current.fetch_add(kOne) + kOne) >> 32);
+    }
+
     size_t used() const noexcept;
 
     // A reader's pin; kNone if there are too many. leave() gives it back.
@@ -120,11 +139,12 @@ public:
     Image pin(uint32_t pin, uint64_t& generation) noexcept;
 
     // Copies the image into the idle half, at that pace, lets `finish` complete the copy,
-    // and flips. Never waits: Publish::waits says that a reader is behind,
-    // Publish::busy that another process is publishing.
+    // and flips. Never waits: Publish::waits says that a reader is behind, Publish::busy that
+    // another process is publishing, Publish::outdated that `term` is over: what was read in it
+    // may be older than what is published.
     template <class Finish>
-    Publish publish(std::span<const char> image, Who me, int64_t now, Alive alive, Finish finish,
-                    catalog::Pace* pace = nullptr) noexcept {
+    Publish publish(std::span<const char> image, Who me, Term term, int64_t now, Alive alive,
+                    Finish finish, catalog::Pace* pace = nullptr) noexcept {
         if (image.size() > head_->half_size) {
             return Publish::too_large;
         }
@@ -133,19 +153,25 @@ public:
             return Publish::busy;
         }
         Publish result = Publish::waits;
-        if (all_current(alive)) {
+        if (term != this->term()) {
+            result = Publish::outdated;
+        } else if (all_current(alive)) {
             char* half = fill(image, pace);
             finish(half);
-            flip(now);
-            result = Publish::done;
+            result = flip(term, now) ? Publish::done : Publish::outdated;
         }
         head_->publisher.store(0, std::memory_order_release);
         return result;
     }
 
-    // The right to edit live, held by one worker of all. Renewing is the same call.
-    bool lease(Who me, uint32_t now, uint32_t seconds, Alive alive) noexcept {
-        return head_->lease.hold(me, now, seconds, alive);
+    // The right to edit live, held by one worker of all. Renewing is the same call. Returns its
+    // term, 0: another has it. `mine` is what the last call of this process returned.
+    Term lease(Who me, uint32_t now, uint32_t seconds, Alive alive, Term mine) noexcept {
+        bool renewed = false;
+        if (!head_->lease.hold(me, now, seconds, alive, &renewed)) {
+            return 0;
+        }
+        return renewed && mine != 0 ? mine : next_term();
     }
     void give_up_lease(Who me) noexcept { head_->lease.give_up(me); }
 
@@ -160,7 +186,7 @@ private:
     bool lock(Who me, Alive alive) noexcept;
     bool all_current(Alive alive) noexcept;
     char* fill(std::span<const char> image, catalog::Pace* pace) noexcept;
-    void flip(int64_t now) noexcept;
+    bool flip(Term term, int64_t now) noexcept;
 
     ZoneHead* head_ = nullptr;
     std::byte* base_ = nullptr;

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "io/process.hpp"
@@ -21,7 +23,6 @@ using namespace ads;
 using Outcome = Edit;
 
 constexpr Seconds kNow = 1'794'830'400;  // 2026-11-16T12:00:00Z
-constexpr uint64_t kEpoch = 5;
 
 std::string catalog_of(const std::vector<Id>& groups) {
     std::string list;
@@ -45,7 +46,7 @@ protected:
         State::format(state_memory_.span(), 64, kSlots, 1);
         target_.zone = Zone::attach(zone_memory_.data());
         target_.state = State::attach(state_memory_.data());
-        target_.zone.head().epoch.store(kEpoch);
+        term_ = target_.zone.next_term();
     }
 
     // Each save has a time of its own, however fast they follow each other.
@@ -60,7 +61,7 @@ protected:
 
     CatalogFile& editor() {
         if (editor_ == nullptr) {
-            editor_ = std::make_unique<CatalogFile>(path_, target_, this_process(), kEpoch,
+            editor_ = std::make_unique<CatalogFile>(path_, target_, this_process(),
                                                     std::make_shared<Turns>());
         }
         return *editor_;
@@ -69,7 +70,7 @@ protected:
     // Polls as the event loop does, until there is something to tell.
     EditReport outcome(Seconds now = kNow) {
         for (int i = 0; i < 30'000; i++) {
-            auto report = editor().poll(now);
+            auto report = editor().poll(now, term_);
             if (report.outcome != Outcome::none) {
                 return report;
             }
@@ -89,7 +90,7 @@ protected:
         const auto compiled = catalog::compile(json, kNow);
         EXPECT_TRUE(compiled.ok());
         uint32_t unused = 0;
-        return publish_image(target_, compiled.bytes, this_process(), kNow,
+        return publish_image(target_, compiled.bytes, this_process(), target_.zone.term(), kNow,
                              without == nullptr ? unused : *without);
     }
 
@@ -110,6 +111,7 @@ protected:
     std::unique_ptr<CatalogFile> editor_;
     uint32_t pin_ = kNone;
     long saves_ = 0;
+    Term term_ = 0;
 };
 
 TEST_F(PublishTest, GroupsGetTheirSlots) {
@@ -185,7 +187,7 @@ TEST_F(PublishTest, WhatTheMasterPublishedIsUnchanged) {
     EXPECT_EQ(outcome().outcome, Outcome::unchanged);
     EXPECT_EQ(target_.zone.generation(), 1u);
     for (int i = 0; i < 5; i++) {
-        EXPECT_EQ(editor().poll(kNow).outcome, Outcome::none) << "and not read again";
+        EXPECT_EQ(editor().poll(kNow, term_).outcome, Outcome::none) << "and not read again";
     }
     touch();
     EXPECT_EQ(outcome().outcome, Outcome::unchanged);
@@ -230,7 +232,7 @@ TEST_F(PublishTest, AFileThatIsGone) {
     EXPECT_NE(report.text.find(path_), std::string::npos);
     EXPECT_NE(report.text.find("No such file"), std::string::npos);
     EXPECT_EQ(zone_error(), report.text);
-    EXPECT_EQ(editor().poll(kNow).outcome, Outcome::none) << "said once";
+    EXPECT_EQ(editor().poll(kNow, term_).outcome, Outcome::none) << "said once";
     save(catalog_of({12}));
     EXPECT_EQ(outcome().outcome, Outcome::unchanged);
     EXPECT_EQ(zone_error(), "");
@@ -240,7 +242,7 @@ TEST_F(PublishTest, AFileThatIsGone) {
 TEST_F(PublishTest, ANewDayIsANewImage) {
     save(catalog_of({12}));
     ASSERT_EQ(outcome().outcome, Outcome::published);
-    EXPECT_EQ(editor().poll(kNow + 3600).outcome, Outcome::none);
+    EXPECT_EQ(editor().poll(kNow + 3600, term_).outcome, Outcome::none);
     const auto report = outcome(kNow + 86'400);
     EXPECT_EQ(report.outcome, Outcome::published);
     EXPECT_EQ(report.generation, 2u);
@@ -251,7 +253,7 @@ TEST_F(PublishTest, TooLargeSaysWhatWouldDo) {
     shm_test::Memory small(Zone::kSmallest);
     Zone::format(small.span());
     target_.zone = Zone::attach(small.data());
-    target_.zone.head().epoch.store(kEpoch);
+    term_ = target_.zone.next_term();
     std::vector<Id> ids;
     for (Id id = 1; id < 5000; id++) {
         ids.push_back(id);
@@ -281,30 +283,62 @@ TEST_F(PublishTest, AReaderThatLagsIsWaitedFor) {
     EXPECT_NE(image().find_group(14), kNone);
 }
 
-size_t threads() {
-    const std::filesystem::directory_iterator tasks("/proc/self/task");
-    return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));
-}
-
 TEST_F(PublishTest, AnotherConfigurationHasTakenOver) {
     save(catalog_of({12}));
     ASSERT_EQ(outcome().outcome, Outcome::published);
-    target_.zone.head().epoch.store(kEpoch + 1);
+    const Term taken = target_.zone.next_term();
     save(catalog_of({13}));
-    const size_t before = threads();
-    editor().poll(kNow);  // the work begins, and tells nothing when it ends
-    for (int i = 0; i < 30'000 && threads() > before; i++) {
-        poll(nullptr, 0, 1);
-    }
-    ASSERT_EQ(threads(), before);
-    EXPECT_EQ(editor().poll(kNow).outcome, Outcome::none);
+    EXPECT_EQ(outcome().outcome, Outcome::outdated);
     EXPECT_EQ(target_.zone.generation(), 1u);
     EXPECT_NE(image().find_group(12), kNone);
+    term_ = taken;
+    EXPECT_EQ(outcome().outcome, Outcome::published) << "it is read again, without another edit";
+    EXPECT_NE(image().find_group(13), kNone);
+}
+
+// Is told to go on, and lets something happen at the first time.
+class Interrupted : public catalog::Pace {
+public:
+    explicit Interrupted(std::function<void()> meanwhile) : meanwhile_(std::move(meanwhile)) {}
+    bool go_on() noexcept override { return go_alone(); }
+    bool go_alone() noexcept override {
+        if (auto meanwhile = std::exchange(meanwhile_, nullptr)) {
+            meanwhile();
+        }
+        return true;
+    }
+
+private:
+    std::function<void()> meanwhile_;
+};
+
+// A worker is stopped while it compiles, another one takes over and publishes an edit, and
+// the first one goes on.
+TEST_F(PublishTest, ALateCompileDoesNotOverwriteANewerCatalog) {
+    constexpr Who kFirst = 1;
+    constexpr Who kSecond = 2;
+    const auto alive = [](Who) noexcept { return true; };
+    Zone zone = target_.zone;
+    Press first(target_, this_process());
+    Press second(target_, this_process());
+    const Term first_term = zone.lease(kFirst, 100, 3, alive, 0);
+    ASSERT_NE(first_term, 0u);
+    Interrupted pace([&] {
+        const Term second_term = zone.lease(kSecond, 104, 3, alive, 0);
+        ASSERT_NE(second_term, 0u);
+        Interrupted undisturbed(nullptr);
+        ASSERT_EQ(second.publish(catalog_of({2}), second_term, kNow, undisturbed).outcome,
+                  Outcome::published);
+    });
+    EXPECT_EQ(first.publish(catalog_of({1}), first_term, kNow, pace).outcome, Outcome::outdated);
+    EXPECT_NE(image().find_group(2), kNone) << "the newer catalog is served";
+    EXPECT_EQ(image().find_group(1), kNone);
+    EXPECT_EQ(zone.generation(), 1u);
 }
 
 TEST_F(PublishTest, StopsWhileItWorks) {
     save(catalog_of({12}));
-    editor().poll(kNow);
+    editor().poll(kNow, term_);
     editor().stop();
     editor().stop();
     EXPECT_LE(target_.zone.generation(), 1u);
@@ -362,9 +396,9 @@ TEST(IoChurn, NewAdGroupsHaveCountersOnEachOfTenDays) {
             kNow + day * 86'400);
         ASSERT_TRUE(compiled.ok());
         uint32_t without = 0;
-        ASSERT_EQ(
-            publish_image(target, compiled.bytes, this_process(), kNow + day * 86'400, without),
-            Publish::done);
+        ASSERT_EQ(publish_image(target, compiled.bytes, this_process(), target.zone.term(),
+                                kNow + day * 86'400, without),
+                  Publish::done);
         EXPECT_EQ(without, 0u) << "day " << day;
         uint64_t generation = 0;
         for (const auto& slots : Zone(target.zone).pin(pin, generation).group_slots()) {

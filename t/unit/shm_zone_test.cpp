@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <thread>
 #include <vector>
@@ -52,7 +53,12 @@ protected:
     }
 
     Publish publish(uint64_t hash, uint32_t pid = 1, int64_t now = 5) {
-        return zone_.publish(fake_image(hash), process(pid), now, alive, [](char*) {});
+        return zone_.publish(fake_image(hash), process(pid), zone_.term(), now, alive,
+                             [](char*) {});
+    }
+
+    Term lease(uint32_t pid, uint32_t now, uint32_t seconds) {
+        return terms_[pid] = zone_.lease(process(pid), now, seconds, alive, terms_[pid]);
     }
 
     uint64_t hash_seen(uint32_t pin) {
@@ -64,6 +70,7 @@ protected:
 
     Memory memory_;
     Zone zone_;
+    std::array<Term, 16> terms_{};  // that each process holds
 };
 
 TEST(ShmZoneSize, NeededHoldsWhatWasAskedFor) {
@@ -136,11 +143,12 @@ TEST_F(ShmZone, PublishesAndIsRead) {
 
 TEST_F(ShmZone, TheFinisherCompletesTheCopyBeforeItIsSeen) {
     const auto image = fake_image(11);
-    const Publish result = zone_.publish(image, process(1), 5, alive, [&](char* half) {
-        EXPECT_EQ(zone_.generation(), 0u);
-        EXPECT_EQ(std::memcmp(half, image.data(), image.size()), 0);
-        reinterpret_cast<ImageHead*>(half)->compiled_at = 77;
-    });
+    const Publish result =
+        zone_.publish(image, process(1), zone_.term(), 5, alive, [&](char* half) {
+            EXPECT_EQ(zone_.generation(), 0u);
+            EXPECT_EQ(std::memcmp(half, image.data(), image.size()), 0);
+            reinterpret_cast<ImageHead*>(half)->compiled_at = 77;
+        });
     EXPECT_EQ(result, Publish::done);
     uint64_t generation = 0;
     EXPECT_EQ(zone_.pin(zone_.enter(process(2), alive), generation).head().compiled_at, 77);
@@ -150,9 +158,11 @@ TEST_F(ShmZone, TooLargeIsRefused) {
     const size_t capacity = zone_.head().half_size;
     auto image = fake_image(1, (capacity - sizeof(ImageHead)) / 8);
     image.resize(capacity);
-    EXPECT_EQ(zone_.publish(image, process(1), 5, alive, [](char*) {}), Publish::done);
+    EXPECT_EQ(zone_.publish(image, process(1), zone_.term(), 5, alive, [](char*) {}),
+              Publish::done);
     image.resize(capacity + 1);
-    EXPECT_EQ(zone_.publish(image, process(1), 5, alive, [](char*) {}), Publish::too_large);
+    EXPECT_EQ(zone_.publish(image, process(1), zone_.term(), 5, alive, [](char*) {}),
+              Publish::too_large);
     EXPECT_EQ(zone_.generation(), 1u);
     EXPECT_EQ(zone_.head().publisher.load(), 0u);
 }
@@ -201,8 +211,9 @@ TEST_F(ShmZone, AReaderThatJustCameIsWaitedFor) {
 
 TEST_F(ShmZone, OnePublisherAtATime) {
     const auto image = fake_image(1);
-    zone_.publish(image, process(1), 5, alive, [&](char*) {
-        EXPECT_EQ(zone_.publish(image, process(2), 5, alive, [](char*) {}), Publish::busy);
+    zone_.publish(image, process(1), zone_.term(), 5, alive, [&](char*) {
+        EXPECT_EQ(zone_.publish(image, process(2), zone_.term(), 5, alive, [](char*) {}),
+                  Publish::busy);
     });
     EXPECT_EQ(zone_.generation(), 1u);
 }
@@ -262,7 +273,8 @@ TEST_F(ShmZone, ReadersNeverSeeATornImage) {
     for (uint64_t i = 1; i <= kTimes;) {
         // Of changing size, so that one image's end lies over another's middle.
         const auto image = fake_image(i, 8 + i % 128);
-        const Publish result = zone_.publish(image, process(1), 5, alive, [](char*) {});
+        const Publish result =
+            zone_.publish(image, process(1), zone_.term(), 5, alive, [](char*) {});
         ASSERT_NE(result, Publish::busy);
         ASSERT_NE(result, Publish::too_large);
         if (result == Publish::done) {
@@ -320,18 +332,60 @@ TEST_F(ShmZone, PublishersTakeTurns) {
 }
 
 TEST_F(ShmZone, TheLeaseIsHeldByOne) {
-    EXPECT_TRUE(zone_.lease(process(1), 100, 3, alive));
-    EXPECT_TRUE(zone_.lease(process(1), 101, 3, alive)) << "renewed, until 104";
-    EXPECT_FALSE(zone_.lease(process(2), 101, 3, alive));
-    EXPECT_FALSE(zone_.lease(process(2), 103, 3, alive));
-    EXPECT_TRUE(zone_.lease(process(2), 104, 3, alive)) << "it ran out";
-    EXPECT_FALSE(zone_.lease(process(1), 105, 3, alive));
+    EXPECT_TRUE(lease(1, 100, 3));
+    EXPECT_TRUE(lease(1, 101, 3)) << "renewed, until 104";
+    EXPECT_FALSE(lease(2, 101, 3));
+    EXPECT_FALSE(lease(2, 103, 3));
+    EXPECT_TRUE(lease(2, 104, 3)) << "it ran out";
+    EXPECT_FALSE(lease(1, 105, 3));
     zone_.give_up_lease(process(1));
-    EXPECT_FALSE(zone_.lease(process(3), 105, 3, alive)) << "only the holder gives it up";
+    EXPECT_FALSE(lease(3, 105, 3)) << "only the holder gives it up";
     zone_.give_up_lease(process(2));
-    EXPECT_TRUE(zone_.lease(process(3), 105, 3, alive));
+    EXPECT_TRUE(lease(3, 105, 3));
     dead[3] = true;
-    EXPECT_TRUE(zone_.lease(process(4), 105, 3, alive)) << "the dead hold nothing";
+    EXPECT_TRUE(lease(4, 105, 3)) << "the dead hold nothing";
+}
+
+TEST_F(ShmZone, TheTermRisesWhenTheRightChangesHands) {
+    const Term first = lease(1, 100, 3);
+    EXPECT_EQ(lease(1, 101, 3), first) << "renewed";
+    EXPECT_EQ(lease(1, 200, 3), first) << "it ran out, but nobody else had it";
+    EXPECT_EQ(lease(2, 201, 3), 0u);
+    const Term second = lease(2, 203, 3);
+    EXPECT_GT(second, first);
+    EXPECT_EQ(lease(1, 204, 3), 0u);
+    zone_.give_up_lease(process(2));
+    const Term third = lease(1, 204, 3);
+    EXPECT_GT(third, second) << "the same process, but another had it meanwhile";
+    EXPECT_EQ(zone_.term(), third);
+    terms_[1] = 0;  // another process with the number of one that died
+    EXPECT_GT(lease(1, 205, 3), third);
+    const uint64_t generation = zone_.generation();
+    EXPECT_EQ(publish(1), Publish::done);
+    EXPECT_EQ(zone_.generation(), generation + 1);
+}
+
+// It was stopped for as long as another worker took over and published.
+TEST_F(ShmZone, APublisherOfAnEarlierTermIsRefused) {
+    const auto publish_in = [&](Term term, uint64_t hash, auto finish) {
+        return zone_.publish(fake_image(hash), process(1), term, 5, alive, finish);
+    };
+    const Term late = lease(1, 100, 3);
+    const Term now = lease(2, 104, 3);
+    ASSERT_EQ(publish_in(now, 2, [](char*) {}), Publish::done);
+    const uint32_t pin = zone_.enter(process(3), alive);
+    EXPECT_EQ(hash_seen(pin), 2u);
+    EXPECT_EQ(publish_in(late, 1, [](char*) {}), Publish::outdated);
+    EXPECT_EQ(hash_seen(pin), 2u) << "the newer one stays";
+    EXPECT_EQ(zone_.generation(), 1u);
+    EXPECT_TRUE(zone_.publishes(2, 0));
+
+    // While the half was being filled.
+    EXPECT_EQ(publish_in(now, 3, [&](char*) { zone_.next_term(); }), Publish::outdated);
+    EXPECT_EQ(hash_seen(pin), 2u);
+    EXPECT_TRUE(zone_.publishes(2, 0));
+    EXPECT_EQ(publish_in(zone_.term(), 3, [](char*) {}), Publish::done);
+    EXPECT_EQ(hash_seen(pin), 3u);
 }
 
 TEST_F(ShmZone, ThreadsContendForTheLease) {
@@ -340,8 +394,7 @@ TEST_F(ShmZone, ThreadsContendForTheLease) {
         std::atomic<int> holders{0};
         std::vector<std::thread> threads;
         for (uint32_t pid = 1; pid <= kThreads; pid++) {
-            threads.emplace_back(
-                [&, pid] { holders += zone_.lease(process(pid), 10 * round, 10, alive); });
+            threads.emplace_back([&, pid] { holders += lease(pid, 10 * round, 10) != 0; });
         }
         for (auto& thread : threads) {
             thread.join();
