@@ -1,6 +1,8 @@
 # nginx compiles C++ with the flags of C; what C++ needs is added per object.
 # The catalog compiler may throw behind its one entry; nothing else does.
-ads_flags="-std=c++20 -O2 -fvisibility=hidden -fno-gnu-unique -Wno-missing-field-initializers \
+ads_unique=-fno-gnu-unique  # a flag that clang does not know and does not need
+[ "$NGX_CC_NAME" != clang ] || ads_unique=
+ads_flags="-std=c++20 -O2 -fvisibility=hidden $ads_unique -Wno-missing-field-initializers \
     -DADS_TEST_CLOCK=${ADS_TEST_CLOCK:-0} $ADS_CFLAGS"
 for ads_src in $ads_sources; do
     ads_dir=$(basename $(dirname "$ads_src"))
