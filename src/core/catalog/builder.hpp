@@ -46,7 +46,11 @@ public:
         static_assert(std::is_trivially_copyable_v<T>);
         align(items.size() * sizeof(T) >= 64 ? 64 : alignof(T));
         const Slice<T> slice{position(), static_cast<uint32_t>(items.size())};
-        append(items.data(), items.size() * sizeof(T));
+        if constexpr (std::has_unique_object_representations_v<T>) {
+            append(items.data(), items.size() * sizeof(T));
+        } else {
+            append_without_padding(items);
+        }
         return slice;
     }
 
@@ -123,6 +127,26 @@ private:
             throw std::length_error("the compiled catalog would be over 4 GiB");
         }
         return static_cast<uint32_t>(bytes_.size());
+    }
+
+    // Padding has any value: images of one document would differ by it, and show what the
+    // memory held before.
+    template <class T>
+    void append_without_padding(const std::vector<T>& items) {
+        Steps steps(pace_);
+        for (T item : items) {
+            steps.next();
+            clear_padding(item);
+            const auto* from = reinterpret_cast<const char*>(&item);
+            bytes_.insert(bytes_.end(), from, from + sizeof item);
+        }
+    }
+
+    template <class T>
+    static void clear_padding([[maybe_unused]] T& item) noexcept {
+#if __has_builtin(__builtin_clear_padding)  // not in clang 14
+        __builtin_clear_padding(&item);
+#endif
     }
 
     void append(const void* data, size_t size) {
