@@ -224,23 +224,19 @@ SKIP: {
         my $two = AdsTest::Nginx->new(
             workers => 2,
             http    => http_conf(catalog => '%%PREFIX%%/html/catalog.json', state => 'logs/state'),
-            server  => locations() . '        location = /pid { return 200 $pid; }',
+            server  => locations(),
         );
         $two->write_file('html/catalog.json', version(1));
         $two->start;
         $two->write_file('html/catalog.json', version(2));
         wait_until { status_of($two)->{catalog}{generation} == 2 } 5, 'the edit';
-        # On one connection the worker is known by its pid.
+        my $conns = $two->each_worker;
         my %seen;
-        wait_until {
-            my $conn = $two->connection;
-            my $pid  = $conn->request('GET', '/pid')->{body};
-            my $body = $conn->request('GET', '/spot/serve?placement=top')->{body};
-            $seen{$pid}{ $body =~ /"creative":(\d+)/ ? $1 : 'none' } = 1;
-            $conn->close;
-            keys %seen == 2;
-        } 5, 'an answer of each worker';
-        is_deeply [ map { keys %$_ } values %seen ], [ 2, 2 ], 'both serve the new one, and only that';
+        for my $pid (keys %$conns) {
+            my $body = $conns->{$pid}->request('GET', '/spot/serve?placement=top')->{body};
+            $seen{$pid} = $body =~ /"creative":(\d+)/ ? $1 : 'none';
+        }
+        is_deeply [ values %seen ], [ 2, 2 ], 'both serve the new one';
 
         my ($holder) = $two->error_log =~ /(\d+)#\d+: ads: catalog "\S+" published, generation 2/;
         $two->kill_worker(pid => $holder);

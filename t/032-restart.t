@@ -38,8 +38,8 @@ sub ledger {
     is scalar @doubled, 0, "$what: none is in the spool twice";
     my $counted = group($ngx, 12)->{impressions};
     my $unique  = keys %$events;
-    cmp_ok abs($counted - $unique), '<=', $slack, "$what: the counters are those of the spool"
-        or diag "$counted counted, $unique in the spool";
+    cmp_ok $counted, '<=', $unique, "$what: nothing is counted that is not in the spool";
+    cmp_ok $counted, '>=', $unique - $slack, "$what: a worker that was killed lost one count at most";
     note "$what: " . @answered . ' answered, ' . @failed . " failed, $unique in the spool, $counted counted";
 
     my $replay = AdsTest::Load->start($ngx, connections => 6, next => each_of(@answered))->wait_end;
@@ -59,7 +59,7 @@ for my $round (1 .. $crashes) {
     my @workers = $ngx->worker_pids;
     $ngx->kill_all;
     keep($load->stop);
-    $slack += 6;
+    $slack += @workers;
 
     # As if the machine had stopped in the middle of a write.
     my ($open) = @{ spool($ngx)->{open} };

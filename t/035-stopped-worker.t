@@ -21,14 +21,8 @@ sub soon(&$) {
 }
 
 # A connection to each worker.
-my %conn;
-for (1 .. 200) {
-    my $conn = $ngx->connection;
-    my $pid  = $conn->request('GET', '/console/status')->{headers}{'x-pid'};
-    $conn{$pid} //= $conn;
-    last if keys %conn == 2;
-}
-is scalar keys %conn, 2, 'a connection to each worker' or BAIL_OUT('cannot reach both workers');
+my %conn = %{ $ngx->each_worker };
+is scalar keys %conn, 2, 'a connection to each worker';
 
 sub edit {
     my ($to) = @_;

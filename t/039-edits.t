@@ -14,12 +14,7 @@ my @groups  = (12, 101 .. 400);
 my $ngx     = ads_nginx(workers => $workers, http => 'keepalive_timeout 1h;', catalog => catalog(groups => \@groups, version => 1))->start;
 
 # A connection to each worker.
-my %conn;
-wait_until {
-    my $conn = $ngx->connection;
-    $conn{ $conn->request('GET', '/console/status?limit=0')->{headers}{'x-pid'} } //= $conn;
-    keys %conn == $workers;
-} 10, 'a connection to each worker';
+my %conn = %{ $ngx->each_worker };
 my @pids = sort { $a <=> $b } keys %conn;
 
 my $version = 1;

@@ -54,21 +54,6 @@ sub set_version {
     return;
 }
 
-# A connection to each worker, by pid.
-sub each_worker {
-    my ($ngx) = @_;
-    my %conns;
-    my @spare;
-    wait_until {
-        my $conn = $ngx->connection;
-        my $pid  = $conn->request('GET', '/console/status')->{headers}{'x-pid'};
-        push @spare, $conn;
-        $conns{$pid} //= $conn;
-        return keys %conns == $ngx->worker_pids;
-    } 20, 'a connection to each worker';
-    return \%conns;
-}
-
 # Seconds until each worker serves that version.
 sub seconds_until {
     my ($conns, $version, $begin) = @_;
@@ -113,7 +98,7 @@ my $ngx = node()->start;
 wait_until { ad($ngx) eq '1' } 20, 'the catalog';
 
 subtest 'notified' => sub {
-    my $conns = each_worker($ngx);
+    my $conns = $ngx->each_worker;
     is scalar(keys %$conns), 3, 'all workers are asked';
     my @took;
     for (1 .. (long() ? 10 : 3)) {
@@ -145,7 +130,7 @@ subtest 'not notified' => sub {
     $pg->run($silent);
     my $poller = node(poll => '2s')->start;
     wait_until { ad($poller) eq '1' } 20, 'the catalog';
-    my $conns = each_worker($poller);
+    my $conns = $poller->each_worker;
     my @took;
     for my $status (qw(paused active paused active)) {
         set_status($status);
@@ -168,7 +153,7 @@ subtest 'an invalid catalog' => sub {
     ok wait_until(sub { $error = status($ngx)->{catalog}{error} }, 60), 'the status tells it';
     like $error, qr/campaigns\[0\]\.ad_groups\[0\]\.targeting\.urls\S*\[1\]: /, 'with its path';
     ok $ngx->wait_log(qr/\[error\] .*ads: catalog "postgres" refused: .*campaigns\[0\]\.ad_groups\[0\]/), 'so does the log';
-    my $conns = each_worker($ngx);
+    my $conns = $ngx->each_worker;
     seconds_until($conns, 3, time);
     pass 'the last good one serves on all workers';
     set_version(4);    # still invalid
@@ -241,7 +226,7 @@ subtest 'the worker that follows it is killed' => sub {
         $ngx->kill_worker(pid => $pid);
         set_version(++$version);
         my $begin = time;
-        my $took  = seconds_until(each_worker($ngx), $version, $begin);
+        my $took  = seconds_until($ngx->each_worker, $version, $begin);
         note sprintf 'worker %d: %.2f s', $pid, $took;
         cmp_ok $took, '<', 8 * slow(), 'another one follows edits';
         isnt wait_until(sub { follower() }, 20), $pid, 'it is another one';
@@ -253,7 +238,7 @@ subtest 'the worker that follows it is killed' => sub {
 subtest '100 edits, 10 a second' => sub {
     my $check = sub { my ($path, $status, $body) = @_; return $status == 200 && version($body) ne '' ? undef : "no ad: $body" };
     my $load  = AdsTest::Load->start($ngx, connections => 4, keepalive => 1, next => paced(serves(), 300), check => $check);
-    my $conns      = each_worker($ngx);
+    my $conns      = $ngx->each_worker;
     my $generation = status($ngx)->{catalog}{generation};
     my $begin      = time;
     my %seen;

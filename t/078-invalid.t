@@ -6,9 +6,12 @@ use warnings;
 use lib 't/lib';
 use JSON::PP ();
 use Test::More;
+use AdsTest::Clock;
 use AdsTest::Load;
 use AdsTest::Nginx ();
 use AdsTest::Visitors;
+
+plan skip_all => 'several processes are needed, valgrind has one' if $ENV{TEST_NGINX_USE_VALGRIND};
 
 my $Person  = 'Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0';
 my @Reasons = ('', qw(ignored late over_budget bot prefetch network user_agent too_fast no_impression rapid_fire rate_limit mismatch));

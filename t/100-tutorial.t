@@ -9,11 +9,12 @@ use JSON::PP ();
 use Test::More;
 
 use AdsTest::Command;
+use AdsTest::Conf ();
 use AdsTest::Nginx qw(wait_until);
 use AdsTest::Postgres;
 use AdsTest::Process qw(free_port);
 
-my $module = abs_path($ENV{TEST_NGINX_LOAD_MODULES} // 'build/test/ngx_http_ads_module.so');
+my $module = abs_path($ENV{TEST_NGINX_LOAD_MODULES} // 'build/ngx_http_ads_module.so');
 my $page   = read_file('docs/tutorial.md');
 my $readme = read_file('README.md');
 like $readme, qr{\(docs/tutorial\.md\)}, 'the README leads here';
@@ -46,8 +47,10 @@ write_file('nginx.conf', "daemon on;\npid nginx.pid;\nerror_log logs/error.log n
 my $master;
 END { kill QUIT => $master if $master }
 
-my ($nginx) = grep { -x } map { "$_/nginx" } split(/:/, $ENV{PATH}), '/usr/sbin';
-$ENV{PATH} .= ':' . dirname($nginx);
+# "nginx" is the one under test, whatever its name.
+mkdir 'bin' or die $!;
+symlink AdsTest::Conf::binary(), 'bin/nginx' or die $!;
+$ENV{PATH} = abs_path('bin') . ":$ENV{PATH}";
 
 my %said;
 for my $line (@lines) {

@@ -67,6 +67,7 @@ and the master process be off.
     error_log(from), log_size, log_tail(lines, from), wait_log(pattern, timeout)
     check_log(allow => [...], from => n), reports, cores, problems(allow => [...])
     url(path), get(path, headers), post(path, body, headers), request(...), connection
+    connection_to(pid), each_worker     a connection to that worker; { pid => connection }
     port, port(name), prefix, path(file), write_file(name, text), conf_text
 
 Everything waits for conditions, with a deadline. Nothing is found or killed by
@@ -93,7 +94,7 @@ use Time::HiRes qw(time);
 
 use AdsTest::Conf ();
 use AdsTest::Http ();
-use AdsTest::Process qw(adopt_orphans alive children listening title spawn wait_until free_port slow status_text);
+use AdsTest::Process qw(adopt_orphans alive children listening stopped title spawn wait_until free_port slow status_text);
 use AdsTest::Reports ();
 
 our @EXPORT    = qw(wait_until free_port);
@@ -495,6 +496,29 @@ sub url { return "http://127.0.0.1:$_[0]{port}" . ($_[1] // '/') }
 sub connection {
     my ($self, %o) = @_;
     return AdsTest::Http->new(port => $self->{port}, timeout => 30 * slow(), %o);
+}
+
+# Which worker accepts is the kernel's choice, and differs between versions of nginx: the
+# others stand still until this one has answered.
+sub connection_to {
+    my ($self, $pid, %o) = @_;
+    my @others = grep { $_ != $pid } $self->worker_pids;
+    kill STOP => @others;
+    my $conn = eval {
+        wait_until { !grep { alive($_) && !stopped($_) } @others } 20, 'the other workers to stop';
+        my $conn = $self->connection(%o);
+        $conn->request('GET', '/');
+        $conn;
+    };
+    my $error = $@;
+    kill CONT => @others;
+    croak "worker $pid: $error" unless $conn;
+    return $conn;
+}
+
+sub each_worker {
+    my ($self, %o) = @_;
+    return { map { $_ => $self->connection_to($_, %o) } $self->worker_pids };
 }
 
 # One request on a connection of its own; returns when the server has closed

@@ -33,7 +33,7 @@ use IO::Socket::INET ();
 use POSIX qw(WNOHANG);
 use Time::HiRes qw(time);
 
-our @EXPORT_OK = qw(wait_until free_port spawn alive children title status_text slow adopt_orphans listening);
+our @EXPORT_OK = qw(wait_until free_port spawn alive children title status_text slow adopt_orphans listening stopped);
 
 sub slow {
     return $ENV{ADS_TEST_SLOW} if $ENV{ADS_TEST_SLOW};
@@ -140,6 +140,8 @@ sub _stat {
     my $line = <$in> // return;
     return $line =~ /\)\s+(\S)\s+(\d+)[^)]*$/ ? ($1, $2) : ();
 }
+
+sub stopped { my ($state) = _stat($_[0]); return ($state // '') eq 'T' }
 
 # True while the process runs. A child of ours is reaped, its status goes into
 # %$statuses.
