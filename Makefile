@@ -3,15 +3,17 @@
 NGINX_SRC ?=
 PORT      ?= 8080
 BUILD     := build
-CXX       := g++
+CLANG     := clang-14
 CLANGXX   := clang++-14
 VARIANT   ?= plain
+CXX       := $(if $(filter fuzz,$(VARIANT)),$(CLANGXX),g++)
 
 # ---- flags -------------------------------------------------------------------
-# Variants of the library, the tests and the command: plain, asan, tsan.
+# Variants of the library, the tests and the command: plain, asan, tsan, fuzz.
 flags_plain := -O2
 flags_asan  := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 flags_tsan  := -O1 -fsanitize=thread
+flags_fuzz  := $(flags_asan) -fsanitize=fuzzer-no-link
 CXXFLAGS    := -std=c++20 -g -Wall -Wextra -Werror -Wno-missing-field-initializers -Isrc -Iadmin -MMD -MP
 LIBPQ       := $(shell pkg-config --cflags libpq 2>/dev/null)
 CXXFLAGS    += $(flags_$(VARIANT)) $(LIBPQ)
@@ -27,13 +29,14 @@ creative_objects := $(creative_sources:%.cpp=$(OBJ)/%.o)
 cli_sources   := $(wildcard admin/cli/*.cpp)
 cli_objects   := $(cli_sources:%.cpp=$(OBJ)/%.o)
 sql_files     := $(sort $(wildcard admin/sql/[0-9]*.sql))
-unit_sources  := $(wildcard t/unit/*.cpp)
+# ThreadSanitizer is for shared memory and for the threads beside the event loop.
+unit_sources  := $(wildcard $(if $(filter tsan,$(VARIANT)),t/unit/shm_*.cpp t/unit/io_*.cpp,t/unit/*.cpp))
 unit_objects  := $(unit_sources:%.cpp=$(OBJ)/%.o)
 fuzz_names    := $(patsubst t/fuzz/%.cpp,%,$(wildcard t/fuzz/*.cpp))
 
 # ---- what people call ----------------------------------------------------------
 .PHONY: all help setup run run-full test test-long unit lint format bench fuzz asan-test valgrind-test \
-        tsan-test hup-test install clean nginx-tests module test-module cli FORCE
+        tsan-test hup-test clang-test real-tests nginx-versions install clean nginx-tests module test-module cli FORCE
 
 all: module cli ## build the module and the command into build/
 
@@ -59,13 +62,26 @@ run-full: ## the same on a private PostgreSQL
 test: ## set up, build and run every test in its short form
 	@scripts/setup build test
 	@scripts/setup browser || echo "make test: no browser, so its test is skipped"
+	@rm -f $(skips)
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory all test-module
 	@$(MAKE) --no-print-directory unit
 	@$(MAKE) --no-print-directory nginx-tests
+	@$(MAKE) --no-print-directory real-tests
+	@scripts/skipped $(skips) $(BUILD)/plain/unit.xml
 
-test-long: test asan-test tsan-test valgrind-test hup-test ## every test in its long form
+# Every target runs here once, so that none can break unseen. Valgrind is given the files in
+# which one process does all, and each fuzz target a short time.
+test-long: test ## every test in its long form, and every other target
+	@$(MAKE) --no-print-directory asan-test
+	@$(MAKE) --no-print-directory tsan-test
+	@$(MAKE) --no-print-directory clang-test
+	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=20
+	@$(MAKE) --no-print-directory hup-test
+	@$(MAKE) --no-print-directory valgrind-test TEST_FILES="$(smoke_files)"
+	@$(MAKE) --no-print-directory nginx-versions
 	@ADS_TEST_LONG=1 $(MAKE) --no-print-directory unit nginx-tests
+	@scripts/skipped $(skips) $(BUILD)/plain/unit.xml
 
 # ---- building --------------------------------------------------------------------
 module:
@@ -125,32 +141,62 @@ $(OBJ)/unit-tests: $(unit_objects) $(OBJ)/libcreative.a $(OBJ)/libads.a
 # ---- testing ---------------------------------------------------------------------
 unit: ## build and run the unit tests
 	@$(MAKE) --no-print-directory -j$(shell nproc) $(OBJ)/unit-tests
-	@$(OBJ)/unit-tests --gtest_brief=1 $(UNIT_FLAGS)
+	@$(OBJ)/unit-tests --gtest_brief=1 --gtest_output=xml:$(OBJ)/unit.xml $(UNIT_FLAGS)
 
 TEST_FILES ?= t/*.t
-nginx_env   = TEST_NGINX_TIMEOUT=30 TEST_NGINX_LOAD_MODULES=$(CURDIR)/$(BUILD)/test/ngx_http_ads_module.so \
-              ADS_COMMAND=$(CURDIR)/$(BUILD)/nginx-ads
+# The shipped module; a file that says "use AdsTest::Clock" gets the test build instead.
+nginx_env   = TEST_NGINX_TIMEOUT=30 TEST_NGINX_LOAD_MODULES=$(CURDIR)/$(BUILD)/ngx_http_ads_module.so \
+              ADS_TEST_MODULE=$(CURDIR)/$(BUILD)/test/ngx_http_ads_module.so \
+              ADS_COMMAND=$(CURDIR)/$(BUILD)/nginx-ads PERL5LIB=t/lib$${PERL5LIB:+:$$PERL5LIB}
+prove       = ADS_TEST_SKIPS=$(skips) prove --harness AdsTest::Harness
+skips      := $(BUILD)/skipped
+# Those in the data format of Test::Nginx::Socket.
+data_files := $(shell grep -l '^use AdsTest;' t/*.t)
+# Every directive and each way in which nginx starts, reloads and ends.
+smoke_files := $(wildcard t/00[2-9]-*.t t/01[0-4]-*.t t/030-*.t t/031-*.t t/032-*.t)
 
 nginx-tests: ## run t/*.t on a real nginx (TEST_FILES=t/x.t for one)
-	@rm -f $(BUILD)/prove
-	@$(nginx_env) prove -j2 -It/lib --state=save --statefile=$(BUILD)/prove $(TEST_FILES) || { \
-	    echo "What failed, once more and alone. What passes now depends on chance or on a busy machine: mend it."; \
-	    $(nginx_env) prove -It/lib --state=failed --statefile=$(BUILD)/prove; }
+	@$(nginx_env) $(prove) -j2 $(TEST_FILES)
+
+real-tests: all test-module ## run the data-format files under the real Test::Nginx::Socket, if it is installed
+	@if perl -MTest::Nginx::Socket -e1 2>/dev/null; then \
+	    $(nginx_env) TEST_NGINX_REAL=1 $(prove) $(data_files); \
+	else \
+	    echo "make real-tests: Test::Nginx::Socket is not installed" | tee -a $(skips); \
+	fi
+
+NGINX_SOURCES ?=
+nginx-versions: all ## run the smoke tests on other versions of nginx (NGINX_SOURCES="DIR DIR")
+	@if [ -n "$(NGINX_SOURCES)" ]; then \
+	    $(nginx_env) PROVE='$(prove)' scripts/nginx-versions $(BUILD)/versions "$(smoke_files)" $(NGINX_SOURCES); \
+	else \
+	    echo 'make nginx-versions: no other nginx; set NGINX_SOURCES="DIR DIR" to source trees' | tee -a $(skips); \
+	fi
+
+clang-test: ## build the module with clang, and run the smoke tests on it
+	@scripts/setup build test fuzz
+	@$(MAKE) --no-print-directory cli
+	@CC=$(CLANG) scripts/build-module $(BUILD)/clang
+	@CC=$(CLANG) ADS_TEST_CLOCK=1 scripts/build-module $(BUILD)/clang-test
+	@$(nginx_env) TEST_NGINX_LOAD_MODULES=$(CURDIR)/$(BUILD)/clang/ngx_http_ads_module.so \
+	    ADS_TEST_MODULE=$(CURDIR)/$(BUILD)/clang-test/ngx_http_ads_module.so $(prove) -j2 $(smoke_files)
 
 hup-test: all test-module ## the same, reloading one nginx instead of restarting it
-	@$(nginx_env) TEST_NGINX_USE_HUP=1 prove -j2 -It/lib $(TEST_FILES)
+	@$(nginx_env) TEST_NGINX_USE_HUP=1 $(prove) -j2 $(TEST_FILES)
 
 valgrind-test: all test-module ## the same under valgrind
-	@$(nginx_env) TEST_NGINX_USE_VALGRIND=1 prove -It/lib $(TEST_FILES)
+	@$(nginx_env) TEST_NGINX_USE_VALGRIND=1 $(prove) $(TEST_FILES)
 
 asan-test: ## unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory VARIANT=asan unit
 
-tsan-test: ## the tests of shared memory under ThreadSanitizer
-	@$(MAKE) --no-print-directory VARIANT=tsan UNIT_FLAGS='--gtest_filter=*Shm*' unit
+tsan-test: ## the tests of shared memory and of threads under ThreadSanitizer
+	@$(MAKE) --no-print-directory VARIANT=tsan unit
 
 FUZZ_SECONDS ?= 60
-fuzz: $(addprefix $(BUILD)/fuzz/,$(fuzz_names)) ## run each fuzz target (FUZZ_SECONDS=60)
+fuzz: ## set up, and run each fuzz target (FUZZ_SECONDS=60)
+	@scripts/setup build fuzz
+	@$(MAKE) --no-print-directory -j$(shell nproc) VARIANT=fuzz $(addprefix $(BUILD)/fuzz/,$(fuzz_names))
 	@for name in $(fuzz_names); do \
 	    mkdir -p $(BUILD)/fuzz/corpus/$$name t/fuzz/corpus/$$name; \
 	    echo "fuzz $$name, $(FUZZ_SECONDS) s"; \
@@ -159,10 +205,8 @@ fuzz: $(addprefix $(BUILD)/fuzz/,$(fuzz_names)) ## run each fuzz target (FUZZ_SE
 	        t/fuzz/corpus/$$name || exit 1; \
 	done
 
-$(BUILD)/fuzz/%: t/fuzz/%.cpp $(lib_sources) $(creative_sources)
-	@mkdir -p $(@D)
-	@$(CLANGXX) -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined \
-	    -fno-sanitize-recover=undefined -Isrc -Iadmin $(LIBPQ) $(filter %.cpp,$^) -o $@ -lgumbo $(LIBS)
+$(BUILD)/fuzz/%: $(OBJ)/t/fuzz/%.o $(OBJ)/libcreative.a $(OBJ)/libads.a
+	@$(CXX) $(CXXFLAGS) -fsanitize=fuzzer $^ -o $@ -lgumbo -lz $(LIBS)
 
 # ---- quality and speed --------------------------------------------------------------
 sources := $(shell git ls-files '*.cpp' '*.hpp' 2>/dev/null || find src admin t -name '*.[ch]pp')

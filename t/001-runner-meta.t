@@ -274,4 +274,66 @@ EOC
     isnt free_port(), free_port(), 'free_port never returns a port twice';
 }
 
+# --- the shipped module and the test clock --------------------------------------
+
+{
+    my %env   = (TEST_NGINX_LOAD_MODULES => '/shipped/ngx_http_ads_module.so /other.so', ADS_TEST_MODULE => $0);
+    my $start = "my \$ngx = AdsTest::Nginx->new(server => 'location = /clock { return 200; }', modules => [])->start;\n";
+    my $shown = "ok 1, \$ENV{TEST_NGINX_LOAD_MODULES};\n";
+    my $self  = File::Spec->rel2abs($0);
+
+    my ($status, $text) = run_file("use Test::More;\nuse AdsTest::Nginx;\n$shown${start}done_testing;\n", %env);
+    like $text, qr{^ok 1 - /shipped/ngx_http_ads_module\.so /other\.so$}m, 'a test file runs against the shipped module';
+    is $status, 0, 'without a declaration' or diag $text;
+    ($status, $text) = run_file("use Test::More;\nuse AdsTest::Nginx;\n$start\$ngx->get('/clock?set=1');\npass;\ndone_testing;\n", %env);
+    isnt $status, 0, 'a file that moves the clock without a declaration fails';
+    like $text, qr/use AdsTest::Clock;/, 'and is told what to declare';
+    ($status, $text) = run_blocks("use AdsTest::Ads;\nads_blocks(zone => 'x');", ["--- config\n--- steps\nclock\n"], %env);
+    isnt $status, 0, 'so does a step that does';
+    like $text, qr/use AdsTest::Clock;/, 'and is told the same';
+    ($status, $text) = run_file("use Test::More;\nuse AdsTest::Ads;\nnoon();\npass;\ndone_testing;\n", %env);
+    isnt $status, 0, 'so does a file that asks for the time of the test clock';
+
+    ($status, $text) = run_file("use Test::More;\nuse AdsTest::Clock;\nuse AdsTest::Nginx;\n$shown$start\$ngx->get('/clock?set=1');\ndone_testing;\n", %env);
+    is $status, 0, 'with a declaration it may' or diag $text;
+    like $text, qr{^ok 1 - \Q$self\E /other\.so$}m, 'and runs against the test build';
+    ($status, $text) = run_file("use Test::More;\nuse AdsTest::Clock;\npass;\ndone_testing;\n", %env);
+    isnt $status, 0, 'a declaration without a use fails';
+    like $text, qr/never moves the clock/, 'and says so';
+    ($status, $text) = run_file("use Test::More;\nuse AdsTest::Clock;\npass;\ndone_testing;\n", %env, ADS_TEST_MODULE => '/none');
+    like $text, qr/ADS_TEST_MODULE/, 'without a test build nothing runs';
+    ($status, $text) = run_file("use AdsTest;\nuse AdsTest::Clock;\n", %env);
+    like $text, qr/must come before/, 'the declaration comes first';
+}
+
+# --- prove: nothing is run again, and skips are listed --------------------------
+
+{
+    my $prove = sub {
+        my ($code) = @_;
+        open my $out, '>', "$dir/prove.t" or die $!;
+        print {$out} $code;
+        close $out or die $!;
+        unlink "$dir/skips";
+        local %ENV = (%ENV, ADS_TEST_SKIPS => "$dir/skips", PERL5LIB => $lib);
+        my $text = `prove --harness AdsTest::Harness '$dir/prove.t' 2>&1`;
+        return ($?, $text);
+    };
+    my ($status, $text) = $prove->("use Test::More; subtest a => sub { SKIP: { skip 'no such machine', 2 } ok 1 }; ok 1; done_testing;");
+    is $status, 0, 'a skip is no failure';
+    like $text, qr/^SKIPPED.*\n  \S+prove\.t: no such machine \(2 tests\)$/m, 'but listed at the end';
+    like AdsTest::Nginx::slurp("$dir/skips"), qr/^\S+prove\.t: no such machine/, 'and kept for the end of make test';
+    ($status, $text) = $prove->("use Test::More; plan skip_all => 'not here';");
+    like $text, qr/^SKIPPED.*\n  \S+prove\.t: not here$/m, 'so is a whole file';
+    ($status, $text) = $prove->("use Test::More; ok 1; done_testing;");
+    unlike $text, qr/SKIPPED/, 'without skips there is no list';
+
+    # Fails the first time only.
+    ($status, $text) = $prove->("use Test::More; ok -e '$dir/ran'; open my \$x, '>', '$dir/ran'; done_testing;");
+    isnt $status, 0, 'a test that fails once has failed';
+    open my $in, '<', File::Spec->rel2abs('Makefile') or die "Makefile: $!";
+    my ($rule) = do { local $/; <$in> } =~ /^(nginx-tests:.*?)\n\n/ms;
+    unlike $rule, qr/state=failed|\|\|/, 'and make nginx-tests runs nothing again';
+}
+
 done_testing;

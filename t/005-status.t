@@ -7,6 +7,7 @@ use warnings;
 use lib 't/lib';
 use Test::More;
 
+use AdsTest::Clock;
 use AdsTest::Nginx;
 use AdsTest::Ads;
 
@@ -235,6 +236,22 @@ subtest 'a local midnight' => sub {
     $row = rows('?ad_group=60')->{60};
     is_deeply [ @$row{qw(serves impressions clicks)} ], [ 2, 2, 0 ], 'the late pixel is of the day of its serve';
     cmp_ok $row->{spend_cents}, '==', 0.5, 'and so is its price';
+};
+
+# Somebody sets the clock two days ahead and back. Today's word may be lost, but
+# not what comes after.
+subtest 'a clock that was wrong for a moment' => sub {
+    clock(noon());
+    fetch_ads($ngx, 'placement=other');
+    clock(noon() + 172_800_000);
+    fetch_ads($ngx, 'placement=other');
+    clock(noon());
+    my $before = rows('?ad_group=4')->{4};
+    my ($ad) = map { fetch_ads($ngx, 'placement=other') } 1 .. 2;
+    $ngx->get(endpoint($ad->{impression_url}));
+    my $after = rows('?ad_group=4')->{4};
+    is $after->{serves} - $before->{serves}, 2, 'serves are counted again';
+    is $after->{impressions} - $before->{impressions}, 1, 'and impressions';
 };
 
 $ngx->stop;

@@ -17,7 +17,7 @@ sub groups {
     my (@ids) = @_;
     return catalog({
         placements => [ map { { id => "p$_" } } 1 .. 9 ],
-        campaigns  => [ { id => 1, ad_groups => [ map { {
+        campaigns  => [ { id => 1, timezone => AdsTest::Clock::noon_zone(), ad_groups => [ map { {
             id        => $_,
             price     => { model => 'flat', amount_cents => 3 },
             targeting => { placements => ["p$_"] },
@@ -40,7 +40,6 @@ sub server {
 sub begin {
     my ($ngx) = @_;
     $ngx->start;
-    $ngx->get('/clock?set=' . noon());
     return $ngx;
 }
 
@@ -194,23 +193,6 @@ subtest 'a state file that is damaged' => sub {
     is counters($ngx), '1:1/0/0/0', 'is not used: the spool knows';
     like $ngx->error_log, qr{\[warn\] .*ads: "\S+/logs/state/state" cannot be used: .* counting starts anew}, 'the log says so';
     is scalar(() = glob $ngx->path('logs/state/state.bad-*')), 1, 'and it is set aside';
-    finish($ngx);
-};
-
-# Somebody sets the clock two days ahead and back. Today's word may be lost, but
-# not what comes after.
-subtest 'a clock that was wrong for a moment' => sub {
-    my $ngx = begin(server(groups(1), state => 'logs/state'));
-    serve($ngx, 1, 3);
-    $ngx->get('/clock?advance=172800');
-    serve($ngx, 1);
-    $ngx->get('/clock?advance=-172800');
-    my ($before) = counters($ngx) =~ /1:(\d+)/;
-    my ($ad) = serve($ngx, 1, 2);
-    track($ngx, $ad, 'impression');
-    my ($after, $impressions) = counters($ngx) =~ m{1:(\d+)/(\d+)};
-    is $after - $before, 2, 'serves are counted again';
-    is $impressions, 1, 'and impressions';
     finish($ngx);
 };
 

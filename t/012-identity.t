@@ -49,7 +49,6 @@ my $ngx = AdsTest::Nginx->new(
 EOC
 )->start;
 my $conn = $ngx->connection;
-$ngx->get('/clock?set=' . noon());
 
 # What a request for an ad brings: its cookie, its flags and its event.
 sub ask {

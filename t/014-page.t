@@ -26,22 +26,23 @@ sub group {
 
 my @Slots = qw(many few adv-a adv-b cat-a cat-b left right only-left wide wide-b pause-a pause-b three-a three-b three-c capped-a capped-b
     solo clash-a clash-b closed-a closed-b multi);
+my $zone = AdsTest::Clock::noon_zone();    # no test sees the day end
 my $day = [ { count => 1, per => 'day' } ];
 my $catalog = catalog({
     placements => [ map { { id => $_ } } @Slots ],
     campaigns  => [
-        {   id => 1, advertiser => 'acme', ad_groups => [
+        {   id => 1, timezone => $zone, advertiser => 'acme', ad_groups => [
                 group(1, 'many', creatives => 3), group(2, 'many'), group(3, 'few', creatives => 2),
                 group(11, 'adv-a', exclusive => 'advertiser'), group(12, 'adv-b'),
                 group(21, 'cat-a', category => 'cars', exclusive => 'category'), group(22, 'cat-b', category => 'beer'),
             ] },
-        {   id => 2, advertiser => 'best', ad_groups => [ group(13, 'adv-b', priority => 'remnant'), group(14, 'adv-a', priority => 'remnant') ] },
-        {   id => 3, ad_groups => [
+        {   id => 2, timezone => $zone, advertiser => 'best', ad_groups => [ group(13, 'adv-b', priority => 'remnant'), group(14, 'adv-a', priority => 'remnant') ] },
+        {   id => 3, timezone => $zone, ad_groups => [
                 group(23, 'cat-b', category => 'cars', priority => 'sponsorship'),
                 group(24, 'cat-a', priority => 'house'), group(25, 'cat-b', priority => 'house', category => 'boats'),
             ] },
         # Sets. What is served instead of them stands in the house tier.
-        {   id => 4, ad_groups => [
+        {   id => 4, timezone => $zone, ad_groups => [
                 group(31, 'left',  together => 'skin'), group(32, 'right', together => 'skin'),
                 group(33, 'left right only-left', priority => 'house', creatives => 2),
                 group(41, 'pause-a', together => 'paused'), group(42, 'pause-b', together => 'paused', status => 'paused'),
@@ -52,11 +53,11 @@ my $catalog = catalog({
                 group(91, 'multi', together => 'pair'), group(92, 'multi', together => 'pair'),
             ] },
         # A set that its own rules keep from ever being whole.
-        {   id => 5, advertiser => 'clash', ad_groups => [
+        {   id => 5, timezone => $zone, advertiser => 'clash', ad_groups => [
                 group(71, 'clash-a', together => 'clash', exclusive => 'advertiser', frequency_caps => $day), group(72, 'clash-b', together => 'clash'),
                 group(73, 'clash-a', priority => 'house'), group(74, 'clash-b', priority => 'house'),
             ] },
-        {   id => 6, ad_groups => [
+        {   id => 6, timezone => $zone, ad_groups => [
                 group(81, 'closed-a', together => 'closed'), group(82, 'closed-b', together => 'closed', targeting => { keys => { open => ['yes'] } }),
             ] },
     ],
@@ -67,7 +68,6 @@ my $ngx = AdsTest::Nginx->new(
     server => locations() . "ads_consent off;\nads_session_cookie spot;\nads_explain on;\n",
 )->start;
 my $conn = $ngx->connection;
-$ngx->get('/clock?set=' . noon());
 
 sub answer {
     my ($placements, $session, $more) = @_;

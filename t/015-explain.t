@@ -9,6 +9,7 @@ use JSON::PP ();
 use POSIX ();
 use Test::More;
 
+use AdsTest::Clock;
 use AdsTest::Nginx;
 use AdsTest::Ads;
 

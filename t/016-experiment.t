@@ -55,7 +55,6 @@ my $ngx     = AdsTest::Nginx->new(
     server  => locations() . <<'EOC',
         ads_session_cookie spot;
         ads_explain on;
-        add_header X-Pid $pid;
 EOC
 )->start;
 
@@ -101,19 +100,6 @@ sub ad {
     return JSON::PP::decode_json($res->{body})->{ads}[0];
 }
 
-# A connection to each worker, by its pid.
-sub connections {
-    my %conn;
-    wait_until {
-        my $conn = $ngx->connection;
-        my $pid  = $conn->request('GET', '/clock')->{headers}{'x-pid'};
-        $conn{$pid} //= $conn;
-        my @pids = $ngx->worker_pids;
-        return keys %conn == @pids;
-    } 10, 'a connection to each worker';
-    return \%conn;
-}
-
 sub differing {
     my ($conn, $experiment, $placement) = @_;
     return grep { ad($conn, $placement, $_)->{creative} != variant($experiment, $_) } @Sessions;
@@ -124,7 +110,7 @@ is bucket('a'),                107,  'the vectors: a';
 is bucket('foobar'),           2511, 'the vectors: foobar';
 is bucket('exp-42:user-1001'), 1827, 'the vectors: exp-42:user-1001';
 
-my $conn = connections();
+my $conn = $ngx->each_worker;
 my ($any) = values %$conn;
 
 subtest 'the variant is that of the session' => sub {

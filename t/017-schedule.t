@@ -8,6 +8,7 @@ use lib 't/lib';
 use Test::More;
 use Time::Local qw(timegm);
 
+use AdsTest::Clock;
 use AdsTest::Nginx;
 use AdsTest::Ads;
 

@@ -46,6 +46,7 @@ my $catalog = catalog({
     ],
     campaigns => [ {
         id        => 1,
+        timezone  => AdsTest::Clock::noon_zone(),
         ad_groups => [
             (map { group('floor', id => $Id{$_}, price => $Floor{$_}) } sort keys %Floor),
             group('rate', id => 21, price => [ cpc => 100 ]),
@@ -72,7 +73,6 @@ my $ngx = AdsTest::Nginx->new(
     server => locations(),
 )->start;
 my $conn = $ngx->connection;
-$ngx->get('/clock?set=' . noon());
 
 # The creatives for a page of so many of the placement, in their order.
 sub page {

@@ -8,6 +8,7 @@ use lib 't/lib';
 use List::Util qw(shuffle);
 use POSIX ();
 use Test::More;
+use AdsTest::Clock;
 use AdsTest::Load;
 use AdsTest::Ledger;
 use AdsTest::Nginx ();

@@ -11,6 +11,7 @@ use MIME::Base64 qw(encode_base64url);
 use POSIX ();
 use Time::Local qw(timegm);
 use Test::More;
+use AdsTest::Clock;
 use AdsTest::Load;
 use AdsTest::Ledger;
 use AdsTest::Nginx ();

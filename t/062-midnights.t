@@ -6,6 +6,7 @@ use warnings;
 
 use lib 't/lib';
 use Test::More;
+use AdsTest::Clock;
 use AdsTest::Load;
 use AdsTest::Visitors;
 

@@ -8,6 +8,7 @@ use Digest::SHA qw(hmac_sha256);
 use List::Util qw(sum0);
 use MIME::Base64 qw(encode_base64url decode_base64url);
 use Test::More;
+use AdsTest::Clock;
 use AdsTest::Load;
 use AdsTest::Visitors;
 

@@ -45,8 +45,7 @@ my $ngx = AdsTest::Nginx->new(
 EOC
 )->start;
 my $conn = $ngx->connection;
-my $now  = noon() / 1000;
-$ngx->get('/clock?set=' . noon());
+my $now  = int(server_time() / 1000);
 
 sub at { return tcf(now => $now, @_) }
 

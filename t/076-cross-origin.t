@@ -17,7 +17,6 @@ my $ngx = AdsTest::Nginx->new(
 EOC
 )->start;
 my $conn = $ngx->connection;
-$ngx->get('/clock?set=' . noon());
 
 my $All = 'https://news.example, http://localhost:3000';
 
@@ -55,7 +54,7 @@ subtest 'origins that may not' => sub {
 
 subtest 'errors can be read, too' => sub {
     for my $case ([ 400, 'GET', '/spot/serve' ], [ 400, 'GET', '/spot/click?t=x' ], [ 400, 'POST', '/spot/impression?t=x' ], [ 405, 'PUT', '/spot/serve' ], [ 405, 'DELETE', '/spot/click' ],
-        [ 410, 'GET', '/spot/impression?t=' . token('impression', issued => noon() - 7_200_000) ], [ 400, 'HEAD', '/spot/serve' ]) {
+        [ 410, 'GET', '/spot/impression?t=' . token('impression', issued => server_time() - 7_200_000) ], [ 400, 'HEAD', '/spot/serve' ]) {
         my ($status, $method, $path) = @$case;
         my $res = ask($method, $path, Origin => 'https://news.example');
         is $res->{status}, $status, "$method " . substr $path, 0, 30;
@@ -109,7 +108,7 @@ subtest 'clicks' => sub {
     is $res->{headers}{'referrer-policy'}, 'strict-origin', 'tells the site, not the page';
     is $res->{headers}{'cache-control'}, 'no-store', 'and is kept by nobody';
     is ask('GET', endpoint($ad->{click_url}))->{headers}{'referrer-policy'}, 'strict-origin', 'the second time, too';
-    is ask('GET', '/spot/click?t=' . token('click', issued => noon() - 2 * 86_400_000))->{headers}{'referrer-policy'}, 'strict-origin', 'and when it is too late';
+    is ask('GET', '/spot/click?t=' . token('click', issued => server_time() - 2 * 86_400_000))->{headers}{'referrer-policy'}, 'strict-origin', 'and when it is too late';
     is ask('GET', endpoint($ad->{impression_url}))->{headers}{'referrer-policy'}, undef, 'a picture leads nowhere';
 };
 

@@ -7,6 +7,7 @@ use warnings;
 use lib 't/lib';
 use Test::More;
 
+use AdsTest::Clock;
 use AdsTest::Nginx qw(wait_until);
 use AdsTest::Ads;
 

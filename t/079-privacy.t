@@ -10,6 +10,7 @@ use lib 't/lib';
 use File::Find ();
 use JSON::PP ();
 use Test::More;
+use AdsTest::Clock;
 use AdsTest::Ads ();
 use AdsTest::Load;
 use AdsTest::Postgres;

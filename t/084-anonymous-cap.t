@@ -9,6 +9,7 @@ use lib 't/lib';
 use JSON::PP ();
 use Test::More;
 
+use AdsTest::Clock;
 use AdsTest::Nginx qw(wait_until);
 use AdsTest::Ads;
 use AdsTest::Load ();

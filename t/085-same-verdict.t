@@ -13,6 +13,7 @@ use JSON::PP ();
 use MIME::Base64 qw(encode_base64url decode_base64url);
 use Test::More;
 
+use AdsTest::Clock;
 use AdsTest::Nginx;
 use AdsTest::Ads;
 use AdsTest::Tcf;

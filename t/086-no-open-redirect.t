@@ -29,7 +29,6 @@ my $ngx = AdsTest::Nginx->new(
         ads_user $arg_user;
 EOC
 )->start;
-$ngx->get('/clock?hold=' . noon());
 
 my $serve = 1;
 sub click { return token('click', serve => $serve++, creative => 12, placement => 'plain', @_) }
@@ -75,7 +74,7 @@ $ask->('a fragment', 'GET', '/spot/click?t=' . click() . '&x=#https://evil.examp
 $ask->('another t',  'GET', '/spot/click?t=' . click() . '&t=https://evil.example/');
 $ask->('an address as the request', 'GET', 'http://evil.example/spot/click?t=' . click());
 $ask->('a replay', 'GET', '/spot/click?url=https://evil.example&t=' . token('click', serve => 1, creative => 12, placement => 'plain'));
-$ask->('too late', 'GET', '/spot/click?url=https://evil.example&t=' . click(issued => noon() - 2 * 86_400_000));
+$ask->('too late', 'GET', '/spot/click?url=https://evil.example&t=' . click(issued => server_time() - 2 * 86_400_000));
 $ask->('of all types', 'GET', '/spot/track?type=click&url=https://evil.example&t=' . click());
 is_deeply \@wrong, [], "$asked clicks go to the catalog's target, and nowhere else";
 
@@ -94,14 +93,16 @@ is $res->{headers}{location}, undef, 'goes nowhere';
 
 # --- macros ------------------------------------------------------------------------------
 
-my ($second) = int(noon() / 1000);
+my $began = time;
 my %own = (creative => 13, ad_group => 13, placement => 'a-B_c9');
 my @went = map { $ngx->get('/spot/click?t=' . token('click', serve => 9000 + $_, %own))->{headers}{location} } 1 .. 20;
 my %busters;
 for my $i (1 .. 20) {
     my $id = token('conversion', serve => 9000 + $i, %own);
-    like $went[ $i - 1 ], qr{^https://acme\.example/\?i=\Q$id\E&c=7&g=13&r=13&p=a-B_c9&t=$second&b=([0-9a-f]{16})&y=%7Bcampaign%7D#7$}, 'every macro has its value' or last;
-    $went[ $i - 1 ] =~ /&b=(\w+)/ and $busters{$1}++;
+    like $went[ $i - 1 ], qr{^https://acme\.example/\?i=\Q$id\E&c=7&g=13&r=13&p=a-B_c9&t=\d+&b=([0-9a-f]{16})&y=%7Bcampaign%7D#7$}, 'every macro has its value' or last;
+    my ($second, $buster) = $went[ $i - 1 ] =~ /&t=(\d+)&b=(\w+)/;
+    ok $began <= $second && $second <= time, 'the timestamp is that of the click' or diag $second;
+    $busters{$buster}++;
 }
 is scalar keys %busters, 20, 'no cache is hit twice';
 
@@ -125,11 +126,11 @@ for my $visitor (1 .. 6) {
         my ($text) = $served->{"${type}_url"} =~ /t=([\w-]{96})$/;
         my $token = open_token($text);
         ok $token->{authentic}, "$type: a token" if $visitor == 1;
-        delete $token->{serve};
+        delete @$token{qw(serve issued)};
         $seen{$type}{ JSON::PP->new->canonical->encode($token) }++;
     }
 }
-is scalar keys %{ $seen{$_} }, 1, "$_: of six visitors it differs by nothing but the serve" for qw(impression viewable click);
+is scalar keys %{ $seen{$_} }, 1, "$_: of six visitors it differs by nothing but the serve and its time" for qw(impression viewable click);
 
 $ngx->stop;
 is_deeply [ $ngx->problems ], [], 'clean';

@@ -41,7 +41,7 @@ my $Name    = 'anna.unmistakable@example.org';
 my $catalog = JSON::PP->new->canonical->encode({
     version    => 1,
     placements => [ { id => 'top' } ],
-    campaigns  => [ { id => 7, timezone => AdsTest::Load::noon_zone(), ad_groups => [ {
+    campaigns  => [ { id => 7, timezone => AdsTest::Clock::noon_zone(), ad_groups => [ {
         id => 12, price => { model => 'cpm', amount_cents => 250 }, pacing => { strategy => 'asap' },
         frequency_caps => [ { count => 3, per => 'day' }, { count => 40, per => 'lifetime', level => 'campaign' } ],
         creatives => [ map { { id => $_, type => 'native', content => { title => "c$_" }, click_url => 'https://a.example/' } } 31, 32 ],

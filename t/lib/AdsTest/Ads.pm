@@ -30,7 +30,7 @@ AdsTest::Ads - what tests of the module share: catalog, keys, tokens, steps, spo
 C<< ads_blocks(zone => NAME, size => '4m') >> makes blocks with a config section
 complete: the directives of the http block (a state and a spool folder of their
 own for each block), the locations /spot/serve, /spot/impression ... /spot/track,
-/status, /detail (ads_status detail) and /clock. The C<catalog> section replaces
+/status, /detail (ads_status detail) and, in files that say C<use AdsTest::Clock>, /clock. The C<catalog> section replaces
 C<catalog_text()>, C<keys> the ids of the key ring (1 2); C<http_config> and C<config> are added to what is there.
 
 C<steps> become the requests of the block. A step is
@@ -54,7 +54,8 @@ section C<ads> changes the usual ones given here: "name ...;" replaces one, "+na
 
 =head1 FUNCTIONS
 
-    noon()                      today's 12:00 UTC in ms: the clock's usual value
+    noon()                      today's 12:00 UTC in ms: the test clock's usual value
+    server_time()               noon() with AdsTest::Clock, else when this file started, in ms
     midnight($zone)             the next local midnight after noon(), in ms
     local_date($ms, $zone)      2026-11-16
     catalog_text(), catalog($data)      the usual catalog; any data as JSON
@@ -82,16 +83,26 @@ use File::Temp qw(tempdir);
 use JSON::PP ();
 use MIME::Base64 qw(encode_base64url decode_base64url);
 use POSIX ();
+use Time::HiRes ();
+
+use AdsTest::Clock ();
 
 our @EXPORT = qw(
-    ads_blocks directive_blocks noon midnight local_date catalog_text catalog write_temp key secret_text token open_token
+    ads_blocks directive_blocks noon server_time midnight local_date catalog_text catalog write_temp key secret_text token open_token
     flip slug_hash event_id http_conf locations events segments unread fetch_ads status_of endpoint
 );
 
 my $Noon = (int(time / 86400) * 86400 + 43200) * 1000;
+my $Start = int(Time::HiRes::time() * 1000);
 my $Temp;
 
-sub noon { return $Noon }
+sub noon {
+    croak 'noon() is a time of the test clock; declare it with "use AdsTest::Clock;"' unless AdsTest::Clock::declared();
+    return $Noon;
+}
+
+# One value for the whole file, so that equal fields make equal tokens.
+sub server_time { return AdsTest::Clock::declared() ? $Noon : $Start }
 
 # --- files ------------------------------------------------------------------
 
@@ -108,13 +119,14 @@ sub write_temp {
 
 # One ad for each placement, so that what is served is known.
 sub catalog_text {
-    return <<'EOC';
+    my $zone = AdsTest::Clock::declared() ? 'UTC' : AdsTest::Clock::noon_zone();
+    return <<"EOC";
 {"version": 1,
  "placements": [
   {"id": "top", "width": 728, "height": 90}, {"id": "side", "width": 300, "height": 250},
   {"id": "text", "types": ["native"]}, {"id": "empty"}],
  "campaigns": [
-  {"id": 7, "name": "Autumn", "ad_groups": [
+  {"id": 7, "name": "Autumn", "timezone": "$zone", "ad_groups": [
    {"id": 12, "price": {"model": "cpm", "amount_cents": 250}, "targeting": {"placements": ["top"]}, "creatives": [
     {"id": 31, "type": "image", "width": 728, "height": 90,
      "content": {"src": "https://cdn.example.com/a.png", "alt": "Sale"},
@@ -122,7 +134,7 @@ sub catalog_text {
    {"id": 13, "price": {"model": "cpc", "amount_cents": 40}, "targeting": {"placements": ["side"]}, "creatives": [
     {"id": 41, "type": "html", "width": 300, "height": 250, "content": {"markup": "<p>Autumn</p>"},
      "click_url": "https://acme.example/side"}]}]},
-  {"id": 8, "name": "Winter", "ad_groups": [
+  {"id": 8, "name": "Winter", "timezone": "$zone", "ad_groups": [
    {"id": 14, "price": {"model": "cpa", "amount_cents": 500}, "targeting": {"placements": ["text"]}, "creatives": [
     {"id": 51, "type": "native", "content": {"title": "Winter", "body": "Warm"},
      "click_url": "https://acme.example/winter?id={click_id}"}]}]}]}
@@ -156,7 +168,7 @@ sub _mac {
 sub token {
     my ($type, %f) = @_;
     my $body = pack('CCCC', $f{version} // 1, $Types{$type} // $type, $f{key} // 1, $f{flags} // 0);
-    $body .= _six($f{issued} // $Noon) . pack('Q<', $f{serve} // int rand 2**53);
+    $body .= _six($f{issued} // server_time()) . pack('Q<', $f{serve} // int rand 2**53);
     $body .= pack 'V4', $f{campaign} // 7, $f{ad_group} // 12, $f{creative} // 31, $f{experiment} // 0;
     $body .= _six($f{price} // 0) . _six($f{reserve} // 0);
     $body .= pack 'VvV', slug_hash($f{placement} // 'top'), $f{agent} // 0, $f{node} // 1;
@@ -234,7 +246,7 @@ sub locations {
     my $text = "        location = /spot/serve { ads_serve; }\n        location = /spot/track { ads_track; }\n";
     $text .= "        location = /spot/$_ { ads_track $_; }\n" for @Names[ 1 .. 4 ];
     $text .= "        location = /status { ads_status; }\n        location = /detail { ads_status detail; }\n";
-    return $text . "        location = /clock { ads_test_clock; }\n";
+    return $text . AdsTest::Clock::location();
 }
 
 # --- blocks and their steps -------------------------------------------------
@@ -302,6 +314,7 @@ sub _set_steps {
     for my $line (split /\n/, _expand($text)) {
         next if $line =~ /^\s*(?:#|$)/;
         if ($line =~ /^clock\s*(.*?)\s*$/) {
+            AdsTest::Clock::used('/clock');
             my $query = $1 eq 'reset' ? 'reset' : 'set=' . ($Noon + 1000 * ($1 || 0));
             push @steps, { request => "GET /clock?$query", code => 200, sent => '', head => '', body => '' };
         }

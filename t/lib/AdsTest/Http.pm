@@ -38,6 +38,8 @@ use IO::Socket::INET ();
 use Socket qw(SOL_SOCKET SO_ERROR);
 use Time::HiRes qw(time);
 
+use AdsTest::Clock ();
+
 # A pause of at most $seconds; for polling loops only.
 sub pause {
     my ($seconds) = @_;
@@ -94,6 +96,7 @@ sub build_request {
     die "the request line \"$line\" is not \"METHOD [URL [VERSION]]\"\n" if defined $extra;
     $url     //= '/';
     $version //= 'HTTP/1.1';
+    AdsTest::Clock::used($url);
     $body    //= '';
 
     my ($headers, $chunked) = header_lines($more_headers);
@@ -324,6 +327,7 @@ sub client_port { return $_[0]{client_port} //= $_[0]{sock}->sockport }
 # repeat. Dies when the connection fails or the response is not complete in time.
 sub request {
     my ($self, $method, $path, $headers, $body) = @_;
+    AdsTest::Clock::used($path);
 
     my @pairs = ref $headers eq 'ARRAY' ? @$headers : map { $_ => $headers->{$_} } sort keys %{ $headers // {} };
     my $text  = '';

@@ -79,6 +79,7 @@ use MIME::Base64 qw(encode_base64url decode_base64url);
 use POSIX ();
 use Test::More ();
 
+use AdsTest::Clock ();
 use AdsTest::Nginx qw(wait_until slow alive);
 use AdsTest::Process ();
 
@@ -91,12 +92,6 @@ use constant TYPES  => qw(serve impression viewable click conversion);
 sub long { return $ENV{ADS_TEST_LONG} ? 1 : 0 }
 
 # --- the server -------------------------------------------------------------
-
-# It is about noon there: no test sees the day end.
-sub noon_zone {
-    my $ahead = 12 - (gmtime)[2];
-    return $ahead == 0 ? 'Etc/GMT' : sprintf 'Etc/GMT%+d', -$ahead;
-}
 
 sub catalog {
     my (%o) = @_;
@@ -122,7 +117,7 @@ sub catalog {
             version    => 1,
             placements => [ { id => 'top', types => ['native'] } ],
             campaigns  => [ {
-                id => 7, timezone => noon_zone(), ad_groups => \@groups,
+                id => 7, timezone => AdsTest::Clock::noon_zone(), ad_groups => \@groups,
                 ($o{limits} ? (budget => { type => 'daily', amount_cents => 10**8 }) : ()),
             } ],
         }

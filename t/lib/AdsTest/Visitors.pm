@@ -47,6 +47,7 @@ use Time::Local qw(timegm);
 
 use AdsTest::Ads  ();
 use AdsTest::Load ();
+use AdsTest::Clock ();
 use AdsTest::Nginx qw(wait_until);
 
 our @EXPORT = qw(limit limited_catalog limited_nginx visitors ads_seen events_of counted clock at go_to ask hit row
@@ -62,7 +63,7 @@ sub limit {
     $pacing{daily_click_cap}      = $o{click_cap} if defined $o{click_cap};
     $pacing{cap_on}               = $o{cap_on}    if $o{cap_on};
     $pacing{goal}                 = $o{goal}      if $o{goal};
-    my %campaign = (id => $n, timezone => $o{timezone} // AdsTest::Load::noon_zone());
+    my %campaign = (id => $n, timezone => $o{timezone} // AdsTest::Clock::noon_zone());
     $campaign{budget} = { type => 'daily', amount_cents => $o{budget} } if defined $o{budget};
     $campaign{budget} = { type => 'lifetime', amount_cents => $o{lifetime} } if defined $o{lifetime};
     $campaign{budget}{hard_cap} = $o{hard_cap} if $o{hard_cap};
@@ -93,7 +94,7 @@ sub limited_nginx {
     my $limits = delete $o{limits};
     return AdsTest::Load::ads_nginx(
         catalog => limited_catalog(@$limits),
-        server  => join("\n", 'location = /clock { ads_test_clock; }', 'location = /idle { return 204; }',
+        server  => join("\n", AdsTest::Clock::location(), 'location = /idle { return 204; }',
             'location = /metrics { ads_status detail; }'),
         %o,
     );
