@@ -22,7 +22,7 @@ directive_blocks(
     ads_secret  => '$TEST_NGINX_SECRET',
 );
 
-plan tests => 127;
+plan tests => 129;
 no_shuffle();
 run_tests();
 
@@ -605,3 +605,12 @@ ads: ads_postgres: "batch=0" is no batch; write batch=1 to batch=10000 in
 --- must_die
 --- error_log
 ads: ads_postgres: "interval=often" is no time; write it like 200ms or 30s in
+
+
+
+=== TEST 60: ads_spool: a segment that is too large
+--- ads
+ads_spool logs/spool segment=65m;
+--- must_die
+--- error_log
+ads: invalid value "segment=65m" in "ads_spool": must be at most 64m in

@@ -4,6 +4,7 @@ use strict;
 use warnings;
 
 use lib 't/lib';
+use AdsTest::Clock;
 use Test::More;
 use AdsTest::Load;
 use AdsTest::Visitors;

@@ -5,6 +5,7 @@ use strict;
 use warnings;
 
 use lib 't/lib';
+use AdsTest::Clock;
 use JSON::PP ();
 use List::Util qw(max sum0);
 use Test::More;

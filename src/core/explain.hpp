@@ -23,9 +23,15 @@ struct Refusal {
 };
 
 // Every group that names the placement, or names none: with the reason that
-// removed it. `refusals` and `pick` are of the decision that was made.
+// removed it. `refusals` and `pick` are of the decision that was made. Of more than `most`
+// groups the first are explained, and the one that is served.
 std::vector<Explained> explain(View& view, const Request& request, const Pick& pick,
-                               std::span<const Refusal> refusals);
+                               std::span<const Refusal> refusals, size_t most = SIZE_MAX);
+
+// How many there are.
+inline size_t candidates_of(const Image& image, const PlacementRecord& placement) noexcept {
+    return image.get(placement.groups).size() + image.get(placement.absent).size();
+}
 
 // A part of the same for statistics: calls f(group, reason) for the targeting
 // reasons of at most `most` groups, those that follow `from` around the

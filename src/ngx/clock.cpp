@@ -6,14 +6,50 @@
 //   ?advance=SECONDS      it jumps, forward or back
 //   ?reset                it shows the real time again
 //   ?tick                 and this worker does now what is due
+//   ?turn                 the answer is the longest turn of this worker's event loop since
+//                         it was last asked for, in microseconds of CPU; at first 0
 #if ADS_TEST_CLOCK
 
+#include <time.h>
+
+#include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "ngx/handlers.hpp"
 #include "ngx/worker.hpp"
 
 namespace ads::ngx {
+
+namespace {
+
+decltype(ngx_event_actions.process_events) wait_for_events = nullptr;
+int64_t turn_began = 0;
+int64_t longest_turn = 0;
+
+int64_t cpu_micros() noexcept {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000;
+}
+
+// A turn is what happens between two waits for events.
+ngx_int_t end_turn_and_wait(ngx_cycle_t* cycle, ngx_msec_t timer, ngx_uint_t flags) {
+    const int64_t now = cpu_micros();
+    longest_turn = std::max(longest_turn, now - turn_began);
+    turn_began = now;
+    return wait_for_events(cycle, timer, flags);
+}
+
+int64_t take_longest_turn() noexcept {
+    if (wait_for_events == nullptr) {
+        turn_began = cpu_micros();
+        wait_for_events = std::exchange(ngx_event_actions.process_events, end_turn_and_wait);
+    }
+    return std::exchange(longest_turn, 0);
+}
+
+}  // namespace
 
 ngx_int_t clock_handler(ngx_http_request_t* r) {
     if (ngx_http_discard_request_body(r) != NGX_OK || worker == nullptr) {
@@ -25,10 +61,12 @@ ngx_int_t clock_handler(ngx_http_request_t* r) {
     }
     auto& [offset, held] = worker->zone().head().clock;
     bool ticks = false;
+    bool asks_for_turn = false;
     for (const auto& [name, value] : query.params) {
         Millis number = 0;
         std::from_chars(value.data(), value.data() + value.size(), number);
         ticks = ticks || name == "tick";
+        asks_for_turn = asks_for_turn || name == "turn";
         if (name == "reset") {
             held.store(0);
             offset.store(0);
@@ -49,7 +87,7 @@ ngx_int_t clock_handler(ngx_http_request_t* r) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
     Out out(memory, 32);
-    out.number(worker->now());
+    out.number(asks_for_turn ? take_longest_turn() : worker->now());
     out.put('\n');
     return send(r, {NGX_HTTP_OK, "text/plain", out.text()});
 }

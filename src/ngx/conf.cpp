@@ -18,6 +18,7 @@ namespace {
 
 constexpr size_t kDefaultDedupe = 64 << 20;
 constexpr size_t kDefaultSegment = 8 << 20;
+constexpr size_t kLargestSegment = 64 << 20;  // that of a dead worker is read by another
 constexpr size_t kDefaultFrequency = 64 << 20;
 constexpr ngx_int_t kShortestReservation = 15;
 constexpr ngx_int_t kLongestReservation = 3600;
@@ -43,7 +44,7 @@ ngx_int_t size_parameter(ngx_str_t argument, std::string_view name, size_t& size
 
 // A path directive with size parameters after the path.
 char* path_directive(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t& path, std::string_view name,
-                     size_t& size, size_t least) noexcept {
+                     size_t& size, size_t least, size_t most = SIZE_MAX) noexcept {
     if (path.data != nullptr) {
         return const_cast<char*>("is duplicate");
     }
@@ -65,6 +66,10 @@ char* path_directive(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t& path, std::s
         if (rc == NGX_ERROR || size < least) {
             return complain(cf, "ads: %V: \"%V\" is no good size; \"%V\" wants at least %uzk",
                             &cmd->name, &args[i], &wanted, least / 1024);
+        }
+        if (size > most) {
+            return complain(cf, "ads: invalid value \"%V\" in \"%V\": must be at most %uzm",
+                            &args[i], &cmd->name, most >> 20);
         }
     }
     return conf_ok();
@@ -103,7 +108,8 @@ char* set_state(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
 
 char* set_spool(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     auto* main = main_of(conf);
-    return path_directive(cf, cmd, main->spool_path, "segment=", main->segment, 64 << 10);
+    return path_directive(cf, cmd, main->spool_path, "segment=", main->segment, 64 << 10,
+                          kLargestSegment);
 }
 
 char* set_frequency(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {

@@ -1,6 +1,7 @@
 // …/serve: which ad for these placements, now.
 #include <time.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -134,22 +135,32 @@ std::string_view content_type(Format format) noexcept {
     return "application/json";
 }
 
-// "debug":[{"placement":…,"candidates":[{"ad_group":…,"reason":…}]}]
+// At most so many candidates of a page are explained: others wait for the event loop.
+constexpr size_t kMostExplained = 2000;
+
+// "debug":[{"placement":…,"candidates":[{"ad_group":…,"reason":…}],"left_out":…}]
 std::string explained(const Serve& s) {
     const Image& image = worker->image();
+    const size_t most = kMostExplained / std::max<size_t>(1, s.page.picks().size());
     std::string text = ",\"debug\":[";
     for (const auto& pick : s.page.picks()) {
+        const auto& placement = image.placements()[pick.placement];
         text += text.ends_with('[') ? "{\"placement\":\"" : ",{\"placement\":\"";
-        text += image.text(image.placements()[pick.placement].slug);
+        text += image.text(placement.slug);
         text += "\",\"candidates\":[";
-        for (const auto& one : explain(worker->view(), s.request, pick, *s.trace)) {
+        const auto all = explain(worker->view(), s.request, pick, *s.trace, most);
+        for (const auto& one : all) {
             text += text.ends_with('[') ? "{\"ad_group\":" : ",{\"ad_group\":";
             text += std::to_string(image.groups()[one.group].id);
             text += ",\"reason\":\"";
             text += one.reason == Reason::none ? std::string_view("served") : name_of(one.reason);
             text += "\"}";
         }
-        text += "]}";
+        text += ']';
+        if (const size_t left_out = candidates_of(image, placement) - all.size(); left_out > 0) {
+            text += ",\"left_out\":" + std::to_string(left_out);
+        }
+        text += '}';
     }
     return text + "]";
 }

@@ -98,6 +98,33 @@ TEST(Explain, EachGroupOnceWithItsReason) {
     EXPECT_LT(last, 200);
 }
 
+TEST(Explain, OfManyTheFirstAndTheServed) {
+    std::vector<std::string> groups;
+    for (int id = 1; id <= 10; id++) {
+        groups.push_back(group(id));
+    }
+    Engine e(document({campaign(1, groups)}));
+    const Request request{.now = kNow * 1000};
+    for (int i = 0; i < 50; i++) {
+        Keeper ledger;
+        const Pick pick = e.draw(ledger, request);
+        ASSERT_TRUE(pick.filled());
+        const auto all = explain(e.view(), request, pick, ledger.refusals);
+        const auto some = explain(e.view(), request, pick, ledger.refusals, 3);
+        ASSERT_EQ(all.size(), candidates_of(e.image(), e.image().placements()[pick.placement]));
+        ASSERT_LE(some.size(), 4u);
+        int served = 0;
+        for (size_t at = 0; at < some.size(); at++) {
+            served += some[at].reason == Reason::none ? 1 : 0;
+            if (at < 3) {
+                EXPECT_EQ(some[at].group, all[at].group);
+                EXPECT_EQ(some[at].reason, all[at].reason);
+            }
+        }
+        ASSERT_EQ(served, 1);
+    }
+}
+
 TEST(Explain, WithoutAnAd) {
     Engine e(document({campaign(1, {group(1), group(2), group(3, R"("status": "draft")")})}));
     Keeper ledger;
