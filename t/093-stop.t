@@ -16,7 +16,13 @@ sub told {
     return ($exit, $out . $err);
 }
 
-my @limits = map { my $limit = limit($_); $limit->{advertiser} = $_ == 3 ? 'Acme #1' : "own $_"; $limit } 1 .. 4;
+my @limits = map { my $limit = limit($_, $_ == 2 ? (cap => 1000, budget => 100_000) : ()); $limit->{advertiser} = $_ == 3 ? 'Acme #1' : "own $_"; $limit } 1 .. 4;
+$limits[1]{name} = 'Autumn sale';
+
+my $MOMENT = qr/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/;
+
+sub read_list { my ($state) = @_; return -e "$state/stopped" ? read_file("$state/stopped") : '' }
+sub names { return [ map { $_->{what} } @{ $_[0] } ] }
 
 sub begin {
     my (%o) = @_;
@@ -47,18 +53,26 @@ subtest 'stop and start' => sub {
     is "$rc $text", "0 Nothing is stopped.\n", 'nothing is stopped';
 
     my ($served) = ask($ngx, 2, 1);
-    ($rc, $text) = told('stop', '--state', $state, '--campaign', 2, '--reason', "wrong\nprices # 1", '--status-url', $url);
+    ($rc, $text) = told('stop', '--state', $state, '--campaign', 2, '--reason', "wrong\nprices # 1", '--status-url', $url, '--as', 'alice');
     is "$rc $text", "0 stopped: campaign 2\n", 'a campaign';
     becomes($ngx, '1 3 4', 'is served no more');
-    is_deeply status($ngx)->{stopped}, ['campaign 2'], 'the status says so';
-    like $ngx->get('/metrics?format=prometheus')->{body}, qr/^ads_stopped 1$/m, 'so does Prometheus';
+    my ($stop, @others) = @{ status($ngx)->{stopped} };
+    like delete $stop->{at}, qr/\A$MOMENT\z/, 'the status says when';
+    is_deeply [ $stop, @others ], [ { what => 'campaign 2', by => 'alice', reason => 'wrong?prices # 1', ad_groups => 1 } ], 'who, what and why';
+    my $metrics = $ngx->get('/metrics?format=prometheus')->{body};
+    like $metrics, qr/^ads_stop_list_entries 1$/m, 'so does Prometheus';
+    like $metrics, qr/^ads_stop_info\{what="campaign 2",by="alice",at="$MOMENT",reason="wrong\?prices # 1"\} 1$/m, 'with who, when and why';
     is scalar hit($ngx, $served->{impression_url}), 200, 'the pixel of what was served before';
     is row($ngx, 2)->{impressions}, 1, 'counts';
     ($rc, $text) = told('stop', '--state', $state);
-    like $text, qr/\Acampaign 2  # \d{4}-\d\d-\d\dT\S+Z.*: wrong.prices # 1\n\z/, 'who and why';
+    like $text, qr/\Acampaign 2: stopped by alice at $MOMENT: wrong\?prices # 1\n\z/, 'who, when and why';
+    like read_list($state), qr/\Acampaign 2  # by alice at $MOMENT: wrong\?prices # 1\n\z/, 'which stands in the list';
 
     ($rc, $text) = told('stop', '--state', $state, '--advertiser', 'Acme #1', '--campaign', 2, '--json');
-    is_deeply JSON::PP::decode_json($text), { added => ['advertiser Acme %231'], stopped => [ 'campaign 2', 'advertiser Acme %231' ] }, 'an advertiser';
+    my $said = JSON::PP::decode_json($text);
+    is_deeply names($said->{added}), ['advertiser Acme %231'], 'an advertiser';
+    is_deeply names($said->{stopped}), [ 'campaign 2', 'advertiser Acme %231' ], 'beside the campaign';
+    is $said->{stopped}[0]{by}, 'alice', 'whose entry is as it was';
     becomes($ngx, '1 4', 'all of its campaigns');
 
     ($rc, $text) = told('stop', '--state', $state, '--all');
@@ -70,10 +84,75 @@ subtest 'stop and start' => sub {
     is "$rc $text", "0 lifted: campaign 2\nStill stopped: advertiser Acme %231, all.\n", 'lifted';
     becomes($ngx, '', 'all is still stopped');
     ($rc, $text) = told('start', '--state', $state, '--all', '--json');
-    is_deeply JSON::PP::decode_json($text), { lifted => [ 'advertiser Acme %231', 'all' ], stopped => [] }, 'all of it';
+    $said = JSON::PP::decode_json($text);
+    is_deeply [ names($said->{lifted}), $said->{stopped} ], [ [ 'advertiser Acme %231', 'all' ], [] ], 'all of it';
     becomes($ngx, '1 2 3 4', 'as before');
     ($rc, $text) = told('start', '--state', $state, '--campaign', 9);
     is "$rc $text", "0 None of that was stopped.\nNothing is stopped now.\n", 'what was not stopped';
+};
+
+subtest 'a name that the catalog does not have' => sub {
+    my @table = (
+        [ [ '--campaign', 22 ],               qr/^nginx-ads: campaign 22 is not in the catalog .*catalog\.json: did you mean campaign 2 "Autumn sale"\?$/m ],
+        [ [ '--advertiser', 'acme #1' ],      qr/^nginx-ads: advertiser "acme #1" is not in the catalog .*: did you mean "Acme #1"\?$/m ],
+        [ [ '--advertiser', 'quite another' ], qr/^nginx-ads: advertiser "quite another" is not in the catalog \S+catalog\.json; --force stops it all the same\.$/m ],
+        [ [ '--campaign', 1, '--campaign', 99_999 ], qr/^nginx-ads: campaign 99999 is not in the catalog/m ],
+    );
+    for (@table) {
+        my ($arguments, $pattern) = @$_;
+        my ($rc, $text) = told('stop', '--state', $state, @$arguments);
+        is $rc, 1, "@$arguments: exit code";
+        like $text, $pattern, 'with a message';
+        is read_list($state), '', 'nothing is written';
+    }
+    my ($rc, $text) = told('stop', '--state', $state, '--campaign', 22, '--force', '--status-url', $url);
+    is $rc, 0, 'with --force it is stopped';
+    like $text, qr/^nginx-ads: warning: campaign 22 is not in the catalog/m, 'with a warning';
+    is status($ngx)->{stopped}[0]{ad_groups}, 0, 'and the status says that it stops nothing';
+    told('start', '--state', $state, '--all', '--status-url', $url);
+
+    rename "$state/catalog.path", "$state/catalog.gone" or die "$!";
+    ($rc, $text) = told('stop', '--state', $state, '--campaign', 2);
+    is $rc, 3, 'without a catalog';
+    like $text, qr/^nginx-ads: cannot check campaign 2: the state folder does not name a catalog; give the catalog with --catalog FILE, or --force /m, 'it says how to go on';
+    is read_list($state), '', 'nothing is written';
+    ($rc, $text) = told('stop', '--state', $state, '--campaign', 2, '--force');
+    is $rc, 0, 'with --force it is stopped';
+    like $text, qr/^nginx-ads: warning: campaign 2 was not checked: /m, 'and said to be unchecked';
+    becomes($ngx, '1 3 4', 'it is');
+    ($rc, $text) = told('stop', '--state', $state, '--campaign', 4, '--catalog', $ngx->path('catalog.json'));
+    is "$rc $text", "0 stopped: campaign 4\n", 'with --catalog it is checked';
+    ($rc, $text) = told('stop', '--state', $state, '--all');
+    is $rc, 0, 'all needs no catalog';
+    told('start', '--state', $state, '--all');
+    rename "$state/catalog.gone", "$state/catalog.path" or die "$!";
+    becomes($ngx, '1 2 3 4', 'as before');
+};
+
+subtest 'why, pacing and doctor tell who stopped it' => sub {
+    told('stop', '--state', $state, '--advertiser', 'own 2', '--as', 'bob', '--reason', 'court order', '--status-url', $url);
+    becomes($ngx, '1 3 4', 'stopped');
+    my $who = qr/stopped by bob at $MOMENT: court order/;
+    my $row = row($ngx, 2);
+    like $row->{stopped}, qr/\A$who\z/, 'the status, at the ad group';
+    is row($ngx, 1)->{stopped}, undef, 'but not at another one';
+    my ($campaign) = grep { $_->{id} == 2 } @{ status($ngx)->{campaigns} };
+    like $campaign->{stopped}, qr/\A$who\z/, 'at the campaign';
+    my ($rc, $text) = told('why', 2, '--status-url', $url);
+    like $text =~ s/\s+/ /gr, qr/Not served: $who/, 'why';
+    unlike $text, qr/set their status to active/, 'without a hint that does not help';
+    like JSON::PP::decode_json((told('why', 2, '--status-url', $url, '--json'))[1])->{stopped}, qr/\A$who\z/, 'why --json';
+    ($rc, $text) = told('pacing', '--status-url', $url);
+    is scalar(() = $text =~ /^  $who$/mg), 2, 'pacing, at each bar';
+    my @bars = @{ JSON::PP::decode_json((told('pacing', '--status-url', $url, '--json'))[1])->{limits} };
+    is_deeply [ map { ($_->{stopped} // '') =~ $who ? 1 : 0 } @bars ], [ 1, 1 ], 'pacing --json';
+    ($rc, $text) = told('doctor', '--db', 'host=/nowhere', '--status-url', $url);
+    like $text =~ s/\s+/ /gr, qr/warning stop list advertiser own 2: $who\. -> nginx-ads start --advertiser "own 2", once that is settled/, 'doctor';
+    told('stop', '--state', $state, '--campaign', 77, '--force', '--as', 'eve', '--status-url', $url);
+    ($rc, $text) = told('doctor', '--db', 'host=/nowhere', '--status-url', $url);
+    like $text =~ s/\s+/ /gr, qr/warning stop list campaign 77: stopped by eve at $MOMENT, but it stops nothing: the catalog does not have it\./, 'doctor, of what stops nothing';
+    told('start', '--state', $state, '--all', '--status-url', $url);
+    becomes($ngx, '1 2 3 4', 'as before');
 };
 
 subtest 'it outlives reloads, restarts and catalogs' => sub {
@@ -99,8 +178,14 @@ sub write_list {
 }
 
 subtest 'by hand, and wrong' => sub {
+    write_list("campaign 3\ncampaign 4 # why: \"so\"\ncampaign 3\n");
+    becomes($ngx, '1 2', 'a list that was written by hand');
+    is_deeply status($ngx)->{stopped}, [ { what => 'campaign 3', by => undef, at => undef, reason => undef, ad_groups => 1 },
+        { what => 'campaign 4', by => undef, at => undef, reason => 'why: "so"', ad_groups => 1 } ], 'says what it says';
+    like $ngx->get('/metrics?format=prometheus')->{body}, qr/^ads_stop_info\{what="campaign 4",by="",at="",reason="why: \\"so\\""\} 1$/m, 'as a label, too';
+    is row($ngx, 3)->{stopped}, 'stopped', 'nobody is named';
     write_list("campaign 3\n");
-    becomes($ngx, '1 2 4', 'a list that was written by hand');
+    becomes($ngx, '1 2 4', 'another one');
     write_list("campaign three\n");
     ok wait_until(sub { $ngx->error_log =~ /\[error\].*ads: stop list ".*stopped" refused, the one before stays: line 1: "campaign three" does not/ }, 60), 'a wrong one is refused';
     is open_ones($ngx), '1 2 4', 'and the one before stays';
@@ -109,6 +194,7 @@ subtest 'by hand, and wrong' => sub {
     like $text, qr/stopped: line 1: "campaign three" does not name a campaign by its number\.$/, 'with the line';
     $ngx->reload(wait_old => 1);
     is open_ones($ngx), '', 'who starts with a wrong one serves nothing';
+    is row($ngx, 1)->{stopped}, 'stopped: the stop list cannot be read', 'and says why';
     is scalar(() = $ngx->error_log =~ /\[error\].*ads: stop list ".*stopped" refused, all is stopped: line 1: /g), 1, 'which the log tells, once';
     is +(told('start', '--state', $state, '--all'))[0], 0, 'all of it can be lifted';
     becomes($ngx, '1 2 3 4', 'as before');
@@ -119,7 +205,7 @@ subtest 'by hand, and wrong' => sub {
 };
 
 subtest 'two at once' => sub {
-    my @children = map { my $n = $_; my $pid = fork // die "$!"; if (!$pid) { exec $command, 'stop', '--state', $state, '--campaign', $n, '--json' or die } $pid } 1 .. 8;
+    my @children = map { my $n = $_; my $pid = fork // die "$!"; if (!$pid) { exec $command, 'stop', '--state', $state, '--campaign', $n, '--json', '--force' or die } $pid } 1 .. 8;
     waitpid $_, 0 for @children;
     is scalar @{ JSON::PP::decode_json((told('stop', '--state', $state, '--json'))[1])->{stopped} }, 8, 'none is lost';
     told('start', '--state', $state, '--all');
@@ -131,6 +217,8 @@ subtest 'a command line that is wrong' => sub {
         [ [ 'start', '--state', $state ],                          2, qr/say what to lift/ ],
         [ [ 'stop', '--state', "$state/none", '--all' ],           3, qr/none is no folder that can be seen/ ],
         [ [ 'stop', '--state', $state, '--campaign', 'x' ],        2, qr/must be a whole number from 1/ ],
+        [ [ 'stop', '--state', $state, '--all', '--reason', 'x' x 257 ], 2, qr/--reason: must be at most 256 bytes/ ],
+        [ [ 'stop', '--state', $state, '--all', '--as', 'x' x 65 ], 2, qr/--as: must be at most 64 bytes/ ],
         [ [ 'stop', '--state', $state, '--all', '--status-url', 'http://127.0.0.1:1/' ], 3, qr/127\.0\.0\.1/ ],
     );
     for (@table) {

@@ -14,10 +14,12 @@
 #include <optional>
 
 #include "commands.hpp"
+#include "core/stop_list.hpp"
 #include "findings.hpp"
 #include "http.hpp"
 #include "io/spool.hpp"
 #include "json.hpp"
+#include "node_status.hpp"
 #include "table.hpp"
 
 namespace ads::cli {
@@ -335,11 +337,40 @@ private:
                                           counted(static_cast<uint64_t>(dropped), "event")),
                               "df, and the error log of nginx");
         }
+        stop_list(root);
         if (well) {
             findings_.ok("node",
                          !json_is_object(shipping)
                              ? "it serves; it has no ads_postgres, so events stay in the spool."
                              : "it serves and ships its events.");
+        }
+    }
+
+    void stop_list(const json_t* root) {
+        const json_t* list = json_object_get(root, "stopped");
+        for (size_t i = 0; i < json_array_size(list); i++) {
+            const json_t* entry = json_array_get(list, i);
+            const std::string what = text_of(entry, "what");
+            std::string error;
+            Stop stop = Stop::parse(what, {}, error).value_or(Stop());
+            stop.by = text_of(entry, "by");
+            stop.at = text_of(entry, "at");
+            stop.reason = text_of(entry, "reason");
+            const std::string option =
+                stop.what == Stop::What::campaign ? fmt::format("--campaign {}", stop.campaign)
+                : stop.what == Stop::What::advertiser
+                    ? fmt::format("--advertiser \"{}\"", printable(stop.advertiser))
+                    : "--all";
+            if (number_of(entry, "ad_groups") > 0) {
+                findings_.warning("stop list", fmt::format("{}: {}.", what, stop.told()),
+                                  fmt::format("nginx-ads start {}, once that is settled", option));
+            } else {
+                findings_.warning("stop list",
+                                  fmt::format("{}: {}, but it stops nothing: the catalog does not "
+                                              "have it.",
+                                              what, stop.told()),
+                                  fmt::format("nginx-ads start {}", option));
+            }
         }
     }
 

@@ -32,8 +32,9 @@ struct Bar {
     std::string of;  // budget, serves, impressions, clicks
     std::string strategy;
     std::string status;
-    double amount = 0;  // of today; cents of a budget
-    double ideal = 0;   // by now
+    std::string stopped;  // by whom, when and why; empty: it is not
+    double amount = 0;    // of today; cents of a budget
+    double ideal = 0;     // by now
     double used = 0;
     double in_flight = 0;
     double probability = 1;
@@ -81,6 +82,7 @@ std::vector<Bar> bars_of(const json_t* root, Id campaign) {
         bar.campaign = static_cast<Id>(number_of(json, "id"));
         bar.name = text_of(json, "name");
         bar.of = "budget";
+        bar.stopped = text_of(json, "stopped");
         read_amounts(budget, bar);
         read_pace(json_object_get(json, "pace"), bar);
         bars.push_back(std::move(bar));
@@ -94,6 +96,7 @@ std::vector<Bar> bars_of(const json_t* root, Id campaign) {
             bar.campaign = static_cast<Id>(number_of(json, "campaign"));
             bar.ad_group = static_cast<Id>(number_of(json, "id"));
             bar.of = text_of(json_array_get(limits, j), "of");
+            bar.stopped = text_of(json, "stopped");
             read_amounts(json_array_get(limits, j), bar);
             read_pace(json_object_get(json, "pace"), bar);
             bar.status = status_of(bar);
@@ -166,6 +169,9 @@ void show(const Report& report) {
                                     : fmt::format("Ad group {}", bar.ad_group);
         out().put(fmt::format("{}  {} {}, {}\n", painted(STDOUT_FILENO, Colour::bold, who), bar.of,
                               amount_text(bar, bar.amount), bar.strategy));
+        if (!bar.stopped.empty()) {
+            out().put(fmt::format("  {}\n", painted(STDOUT_FILENO, Colour::red, bar.stopped)));
+        }
         show_bar(bar, width);
         show_hours(width);
         out().put(fmt::format(
@@ -198,6 +204,7 @@ void show_json(const Report& report) {
         set("of", text_json(bar.of));
         set("strategy", text_json(bar.strategy));
         set("status", bar.status.empty() ? json_null() : text_json(bar.status));
+        set("stopped", bar.stopped.empty() ? json_null() : text_json(bar.stopped));
         set("amount", json_real(bar.amount));
         set("ideal", json_real(bar.ideal));
         set("used", json_real(bar.used));

@@ -1,5 +1,6 @@
 // nginx-ads stop, start: the emergency stop of a node. The list is a file in its
-// state folder, so that nothing else has to work.
+// state folder, so that nothing else has to work. What is to be stopped must be in
+// the catalog that the node serves: a stop that stops nothing would be a lie.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -9,21 +10,23 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <set>
 #include <thread>
 
 #include "commands.hpp"
 #include "config_file.hpp"
+#include "core/catalog/formats.hpp"
 #include "core/list_lines.hpp"
 #include "core/stop_list.hpp"
 #include "files.hpp"
 #include "http.hpp"
 #include "io/file.hpp"
 #include "json.hpp"
-#include "moment.hpp"
 #include "node_status.hpp"
 #include "options.hpp"
 #include "table.hpp"
+#include "usage.hpp"
 
 namespace ads::cli {
 
@@ -36,6 +39,9 @@ struct Options {
     std::vector<uint32_t> campaigns;
     std::vector<std::string> advertisers;
     std::string reason;
+    std::string actor;
+    std::string catalog;
+    bool force = false;
     std::string url;
     std::string timeout = "5s";
     bool json = false;
@@ -47,10 +53,12 @@ std::vector<Stop> named(const Options& options) {
         stops.emplace_back();
     }
     for (const uint32_t campaign : options.campaigns) {
-        stops.push_back({Stop::What::campaign, campaign, {}});
+        stops.emplace_back().what = Stop::What::campaign;
+        stops.back().campaign = campaign;
     }
     for (const auto& name : options.advertisers) {
-        stops.push_back({Stop::What::advertiser, 0, name});
+        stops.emplace_back().what = Stop::What::advertiser;
+        stops.back().advertiser = name;
     }
     return stops;
 }
@@ -81,17 +89,162 @@ Fd locked(const std::string& folder) {
     return lock;
 }
 
-// Who and why, behind the line; nothing of it may end the line.
-std::string comment(const Options& options) {
-    const char* user = getenv("SUDO_USER") != nullptr ? getenv("SUDO_USER") : getenv("USER");
-    std::string text = moment_text(moment_or_now(""));
-    if (user != nullptr) {
-        text += fmt::format(" {}", user);
+// ---- the catalog ----
+
+// What the catalog of the node names.
+struct Catalog {
+    std::string path;  // as messages call it
+    std::map<uint32_t, std::string> campaigns;
+    std::set<std::string> advertisers;
+};
+
+// The file that the node serves from, or in `error` why it is not known.
+std::string catalog_path(const Options& options, const std::string& folder, std::string& error) {
+    if (!options.catalog.empty()) {
+        return options.catalog;
     }
-    if (!options.reason.empty()) {
-        text += fmt::format(": {}", options.reason);
+    std::string path;
+    if (const int rc = read_file((folder + "/catalog.path").c_str(), path); rc != 0) {
+        error = rc == ENOENT
+                    ? "the state folder does not name a catalog"
+                    : fmt::format("cannot read {}/catalog.path: {}", folder, std::strerror(rc));
+        return {};
     }
-    return printable(text);
+    return path.substr(0, path.find('\n'));
+}
+
+std::optional<Catalog> read_catalog(const Options& options, const std::string& folder,
+                                    std::string& error) {
+    Catalog catalog;
+    const std::string path = catalog_path(options, folder, error);
+    if (path.empty()) {
+        return std::nullopt;
+    }
+    catalog.path = shown_name(path);
+    std::string text;
+    if (path == kStdin) {
+        text = read_input(path);
+    } else if (const int rc = read_file(path.c_str(), text); rc != 0) {
+        error = fmt::format("cannot read {}: {}", catalog.path, std::strerror(rc));
+        return std::nullopt;
+    }
+    // Not compiled: an edit that is refused still names its campaigns.
+    const Json root(json_loadb(text.data(), text.size(), 0, nullptr));
+    const json_t* campaigns = json_object_get(root.get(), "campaigns");
+    if (!json_is_array(campaigns)) {
+        error = fmt::format("{} is not a catalog", catalog.path);
+        return std::nullopt;
+    }
+    for (size_t i = 0; i < json_array_size(campaigns); i++) {
+        const json_t* campaign = json_array_get(campaigns, i);
+        const auto id = static_cast<uint32_t>(number_of(campaign, "id"));
+        catalog.campaigns.emplace(id, text_of(campaign, "name"));
+        const char* advertiser = json_string_value(json_object_get(campaign, "advertiser"));
+        if (advertiser != nullptr && *advertiser != '\0') {
+            catalog.advertisers.insert(advertiser);
+        }
+    }
+    return catalog;
+}
+
+std::string shown(const Stop& stop) {
+    return stop.what == Stop::What::advertiser
+               ? fmt::format("advertiser \"{}\"", printable(stop.advertiser))
+               : stop.target();
+}
+
+// Whether one digit differs, is missing, or is too many.
+bool one_digit_off(std::string_view a, std::string_view b) {
+    if (a.size() < b.size()) {
+        std::swap(a, b);
+    }
+    const auto [in_a, in_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+    const bool same_size = a.size() == b.size();
+    return in_a != a.end() && a.size() <= b.size() + 1 &&
+           std::equal(in_a + 1, a.end(), same_size ? in_b + 1 : in_b, b.end());
+}
+
+// "", or what is wrong with the target.
+std::string unknown(const Catalog& catalog, const Stop& stop) {
+    std::string best;
+    if (stop.what == Stop::What::campaign) {
+        if (catalog.campaigns.contains(stop.campaign)) {
+            return {};
+        }
+        for (const auto& [id, name] : catalog.campaigns) {
+            if (one_digit_off(std::to_string(id), std::to_string(stop.campaign))) {
+                best = fmt::format("campaign {}{}", id,
+                                   name.empty() ? "" : fmt::format(" \"{}\"", name));
+                break;
+            }
+        }
+    } else {
+        if (catalog.advertisers.contains(stop.advertiser)) {
+            return {};
+        }
+        best = nearest(stop.advertiser, {catalog.advertisers.begin(), catalog.advertisers.end()});
+        if (!best.empty()) {
+            best = fmt::format("\"{}\"", printable(best));
+        }
+    }
+    return fmt::format("{} is not in the catalog {}{}", shown(stop), catalog.path,
+                       best.empty() ? "" : fmt::format(": did you mean {}?", best));
+}
+
+// Throws Failure if the catalog does not have what is to be stopped, or cannot say so,
+// unless that is forced.
+void check_targets(const Options& options, const std::string& folder) {
+    std::optional<Catalog> catalog;
+    std::string error;
+    for (const auto& stop : named(options)) {
+        if (stop.what == Stop::What::all) {
+            continue;
+        }
+        if (!catalog && error.empty()) {
+            catalog = read_catalog(options, folder, error);
+        }
+        if (catalog) {
+            const std::string wrong = unknown(*catalog, stop);
+            if (wrong.empty()) {
+                continue;
+            }
+            if (!options.force) {
+                throw Failure(Exit::bad_input, wrong.ends_with('?')
+                                                   ? wrong
+                                                   : wrong + "; --force stops it all the same.");
+            }
+            warn(wrong + (wrong.ends_with('?') ? "" : "."));
+        } else if (options.force) {
+            warn(fmt::format("{} was not checked: {}.", shown(stop), error));
+        } else {
+            throw Failure(Exit::failed,
+                          fmt::format("cannot check {}: {}; give the catalog with --catalog FILE, "
+                                      "or --force to stop it without a check.",
+                                      shown(stop), error));
+        }
+    }
+}
+
+// ---- the list ----
+
+// Without blanks, which would end it.
+std::string actor_of(const Options& options) {
+    std::string name = options.actor;
+    for (const char* variable : {"SUDO_USER", "USER"}) {
+        const char* value = getenv(variable);
+        if (name.empty() && value != nullptr) {
+            name = std::string_view(value).substr(0, Stop::kMaxBy);
+        }
+    }
+    name = name.empty() ? fmt::format("uid-{}", getuid()) : printable(name);
+    std::replace(name.begin(), name.end(), ' ', '_');
+    return name;
+}
+
+std::string now_text() {
+    return catalog::date_text(std::chrono::duration_cast<std::chrono::seconds>(
+                                  std::chrono::system_clock::now().time_since_epoch())
+                                  .count());
 }
 
 struct Edited {
@@ -100,12 +253,12 @@ struct Edited {
     std::vector<Stop> changed;  // by this call
 };
 
-// The same text with lines added, or taken away; a list that nobody can read is
-// only ever replaced by lifting all of it.
+// The same text with lines added or removed. A list that cannot be read is only ever
+// replaced by lifting all of it.
 Edited edit(const std::string& text, const Options& options, const std::string& path) {
     std::string error;
     const auto list = StopList::parse(text, error);
-    const auto wanted = named(options);
+    auto wanted = named(options);
     if (!list && !(options.lift && options.all)) {
         throw Failure(Exit::bad_input, fmt::format("{}: {}.", path, error));
     }
@@ -115,27 +268,34 @@ Edited edit(const std::string& text, const Options& options, const std::string& 
         return edited;
     }
     const auto among = [](const std::vector<Stop>& stops, const Stop& stop) {
-        return std::find(stops.begin(), stops.end(), stop) != stops.end();
+        return std::any_of(stops.begin(), stops.end(),
+                           [&](const Stop& one) { return one.same_target(stop); });
     };
     for (std::string_view rest = text; !rest.empty();) {
         const size_t end = std::min(rest.find('\n'), rest.size());
         const std::string_view line = rest.substr(0, end);
         rest.remove_prefix(std::min(end + 1, rest.size()));
         bool keep = true;
-        each_line(line, [&](std::string_view one) {
+        each_line(line, [&](std::string_view one, std::string_view comment) {
             std::string wrong;
-            const auto stop = Stop::parse(one, wrong);
-            keep = !stop || !options.lift || !among(wanted, *stop);
-            (keep ? edited.now : edited.changed).push_back(*stop);
+            const auto stop = Stop::parse(one, comment, wrong);
+            keep = !options.lift || !among(wanted, *stop);  // the list was parsed above
+            auto& stops = keep ? edited.now : edited.changed;
+            if (!among(stops, *stop)) {
+                stops.push_back(*stop);
+            }
             return std::string();
         });
         if (keep) {
             edited.text.append(line).push_back('\n');
         }
     }
-    for (const auto& stop : wanted) {
+    for (auto& stop : wanted) {
         if (!options.lift && !among(edited.now, stop)) {
-            edited.text += fmt::format("{}  # {}\n", stop.line(), comment(options));
+            stop.by = actor_of(options);
+            stop.at = now_text();
+            stop.reason = printable(options.reason);
+            edited.text += stop.entry() + "\n";
             edited.now.push_back(stop);
             edited.changed.push_back(stop);
         }
@@ -147,23 +307,24 @@ Edited edit(const std::string& text, const Options& options, const std::string& 
 void wait_for(const Options& options, const std::vector<Stop>& now) {
     std::set<std::string> expected;
     for (const auto& stop : now) {
-        expected.insert(stop.line());
+        expected.insert(stop.target());
     }
     const auto ends = std::chrono::steady_clock::now() + *parse_timeout(options.timeout);
     for (;;) {
         const Json root = node_status(options.url, "limit=0", options.timeout);
-        std::set<std::string> there;
-        const json_t* list = json_object_get(root.get(), "stopped");
+        bool same = number_of(root.get(), "stop_list_entries") == expected.size();
+        const json_t* list = json_object_get(root.get(), "stopped");  // the first of them
         for (size_t i = 0; i < json_array_size(list); i++) {
-            there.insert(json_string_value(json_array_get(list, i)));
+            const char* what = json_string_value(json_object_get(json_array_get(list, i), "what"));
+            same = same && what != nullptr && expected.contains(what);
         }
-        if (there == expected) {
+        if (same) {
             return;
         }
         if (std::chrono::steady_clock::now() > ends) {
             throw Failure(Exit::failed,
-                          "the list is written, but the node does not say that it follows: is "
-                          "this its state folder?");
+                          "the list is written, but the node does not follow it: is this its "
+                          "state folder?");
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
@@ -175,7 +336,15 @@ void show(const Options& options, const Edited& edited) {
         const auto put = [&](const char* name, const std::vector<Stop>& stops) {
             json_t* list = json_array();
             for (const auto& stop : stops) {
-                json_array_append_new(list, json_string(stop.line().c_str()));
+                json_t* object = json_object();
+                const auto set = [&](const char* key, const std::string& text) {
+                    json_object_set_new(object, key, text.empty() ? json_null() : text_json(text));
+                };
+                set("what", stop.target());
+                set("by", stop.by);
+                set("at", stop.at);
+                set("reason", stop.reason);
+                json_array_append_new(list, object);
             }
             json_object_set_new(root.get(), name, list);
         };
@@ -185,7 +354,7 @@ void show(const Options& options, const Edited& edited) {
         return;
     }
     for (const auto& stop : edited.changed) {
-        out().put(fmt::format("{}: {}\n", options.lift ? "lifted" : "stopped", stop.line()));
+        out().put(fmt::format("{}: {}\n", options.lift ? "lifted" : "stopped", stop.target()));
     }
     if (edited.changed.empty()) {
         out().put(options.lift ? "None of that was stopped.\n"
@@ -194,14 +363,14 @@ void show(const Options& options, const Edited& edited) {
     if (options.lift) {
         std::string still;
         for (const auto& stop : edited.now) {
-            still += (still.empty() ? "" : ", ") + stop.line();
+            still += (still.empty() ? "" : ", ") + stop.target();
         }
         out().put(still.empty() ? "Nothing is stopped now.\n"
                                 : fmt::format("Still stopped: {}.\n", still));
     }
 }
 
-// What is stopped, with the comments.
+// What is stopped, by whom, since when and why.
 Exit list(const Options& options) {
     std::string text;
     const std::string path = folder_of(options) + "/stopped";
@@ -209,15 +378,20 @@ Exit list(const Options& options) {
     if (rc != 0 && rc != ENOENT) {
         throw Failure(Exit::failed, fmt::format("{}: {}.", path, std::strerror(rc)));
     }
+    std::string error;
+    const auto stops = StopList::parse(text, error);
+    if (!stops) {
+        throw Failure(Exit::bad_input, fmt::format("{}: {}.", path, error));
+    }
     if (options.json) {
-        std::string error;
-        const auto stops = StopList::parse(text, error);
-        if (!stops) {
-            throw Failure(Exit::bad_input, fmt::format("{}: {}.", path, error));
-        }
         show(options, {text, stops->stops(), {}});
-    } else {
-        out().put(text.empty() ? "Nothing is stopped.\n" : text);
+        return Exit::ok;
+    }
+    for (const auto& stop : stops->stops()) {
+        out().put(fmt::format("{}: {}\n", stop.target(), stop.told()));
+    }
+    if (stops->empty()) {
+        out().put("Nothing is stopped.\n");
     }
     return Exit::ok;
 }
@@ -232,6 +406,9 @@ Exit run(const Options& options) {
     }
     const std::string folder = folder_of(options);
     const std::string path = folder + "/stopped";
+    if (!options.lift) {
+        check_targets(options, folder);
+    }
     Edited edited;
     {
         const Fd lock = locked(folder);
@@ -248,6 +425,15 @@ Exit run(const Options& options) {
     }
     show(options, edited);
     return Exit::ok;
+}
+
+CLI::Validator at_most(size_t bytes) {
+    return CLI::Validator(
+        [=](const std::string& text) {
+            return text.size() <= bytes ? std::string()
+                                        : fmt::format("must be at most {} bytes", bytes);
+        },
+        "TEXT");
 }
 
 void add(CLI::App& app, Command& chosen, bool lift) {
@@ -267,9 +453,19 @@ void add(CLI::App& app, Command& chosen, bool lift) {
                     "The campaigns of this advertiser, named as in the catalog; may be repeated")
         ->option_text("NAME");
     if (!lift) {
-        sub->add_option("--reason", options->reason, "Is kept with it")->option_text("TEXT");
+        sub->add_option("--reason", options->reason, "Why; shown wherever the stop is")
+            ->check(at_most(Stop::kMaxReason))
+            ->option_text("TEXT");
+        sub->add_option("--as", options->actor, "Who stops it (default $SUDO_USER or $USER)")
+            ->check(at_most(Stop::kMaxBy))
+            ->option_text("NAME");
+        sub->add_option("--catalog", options->catalog,
+                        "The catalog to look the name up in (default: that of the node)")
+            ->option_text("FILE");
+        sub->add_flag("--force", options->force,
+                      "Stop it even if the catalog does not have it or cannot be read");
     }
-    sub->add_option("--status-url", options->url, "Wait until the node says that it follows")
+    sub->add_option("--status-url", options->url, "Wait until the node follows")
         ->check(is_web_address())
         ->option_text("URL");
     sub->add_option("--timeout", options->timeout, "Wait no longer (default 5s)")
@@ -277,7 +473,7 @@ void add(CLI::App& app, Command& chosen, bool lift) {
         ->option_text("TIME");
     sub->add_flag("--json", options->json, "Print an object");
     sub->footer(fmt::format(
-        "Workers follow within a second; PostgreSQL is not asked. The list is of one node:\n"
+        "Workers follow within a second; PostgreSQL is not asked. The list belongs to one node:\n"
         "where there are several, do it on each, or pause the campaign.\n"
         "\n"
         "Example:\n"

@@ -41,6 +41,7 @@ struct Report {
     uint64_t conversions = 0;
     double spend_cents = 0;
     std::string catalog_error;
+    std::string stopped;           // by whom, when and why; empty: it is not
     std::vector<Refused> refused;  // most often first
 };
 
@@ -61,6 +62,7 @@ Report report_of(const json_t* root, const json_t* group) {
     Report report;
     report.campaign = static_cast<Id>(number_of(group, "campaign"));
     report.day = text_of(group, "day");
+    report.stopped = text_of(group, "stopped");
     report.serves = number_of(group, "serves");
     report.impressions = number_of(group, "impressions");
     report.viewables = number_of(group, "viewables");
@@ -109,6 +111,11 @@ public:
             "{} of campaign {}, {}\n\n",
             painted(STDOUT_FILENO, Colour::bold, fmt::format("Ad group {}", options_.ad_group)),
             report_.campaign, report_.day));
+        if (!report_.stopped.empty()) {
+            out().put(wrapped(painted(STDOUT_FILENO, Colour::red, "Not served: ") + report_.stopped,
+                              0, width_));
+            out().put("\n");
+        }
         const auto of = [](uint64_t part, uint64_t whole, std::string_view what) {
             return whole == 0
                        ? std::string()
@@ -138,7 +145,7 @@ private:
 
     void refusals() const {
         if (report_.refused.empty()) {
-            out().put(wrapped(report_.serves > 0
+            out().put(wrapped(report_.serves > 0 || !report_.stopped.empty()
                                   ? "Nothing was refused today."
                                   : "Nothing was refused today, either: nobody asked for its "
                                     "placements, or others were drawn. Refusals by targeting are "
@@ -154,7 +161,10 @@ private:
             out().put("\n");
             row(refused.name, refused.count, report_.refused.front().count, refused.estimate,
                 Colour::yellow, "");
-            if (refused.reason) {
+            if (refused.reason == Reason::status && !report_.stopped.empty()) {
+                out().put(
+                    wrapped("the emergency stop, or a status that is not active.", 4, width_));
+            } else if (refused.reason) {
                 const Words& words = words_of(*refused.reason);
                 out().put(wrapped(fmt::format("{}; {}.", words.what, words.hint), 4, width_));
             }
@@ -177,6 +187,7 @@ void show_json(const Options& options, const Report& report) {
     set("ad_group", number_json(options.ad_group));
     set("campaign", number_json(report.campaign));
     set("day", text_json(report.day));
+    set("stopped", report.stopped.empty() ? json_null() : text_json(report.stopped));
     set("serves", number_json(report.serves));
     set("impressions", number_json(report.impressions));
     set("viewables", number_json(report.viewables));

@@ -5,31 +5,42 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace ads {
 
-// Calls line(text) for each line with something in it, until that says what is
-// wrong; returns a sentence that names the line, or nothing.
+// Calls line(text), or line(text, comment), for each line with something before its
+// comment, until that says what is wrong; returns a sentence that names the line, or
+// nothing.
 template <class Line>
 std::string each_line(std::string_view text, Line line) {
     constexpr std::string_view kBlanks = " \t\r";
     for (size_t number = 1; !text.empty(); number++) {
         const size_t end = std::min(text.find('\n'), text.size());
         std::string_view one = text.substr(0, end);
+        std::string_view comment;
         text.remove_prefix(std::min(end + 1, text.size()));
         for (size_t at = one.find('#'); at != one.npos; at = one.find('#', at + 1)) {
             if (at == 0 || kBlanks.find(one[at - 1]) != kBlanks.npos) {
+                comment = one.substr(at + 1);
                 one = one.substr(0, at);
                 break;
             }
         }
-        const size_t first = std::min(one.find_first_not_of(kBlanks), one.size());
-        one.remove_prefix(first);
-        one = one.substr(0, one.find_last_not_of(kBlanks) + 1);
+        for (std::string_view* part : {&one, &comment}) {
+            part->remove_prefix(std::min(part->find_first_not_of(kBlanks), part->size()));
+            *part = part->substr(0, part->find_last_not_of(kBlanks) + 1);
+        }
         if (one.empty()) {
             continue;
         }
-        if (const std::string wrong = line(one); !wrong.empty()) {
+        std::string wrong;
+        if constexpr (std::is_invocable_v<Line, std::string_view, std::string_view>) {
+            wrong = line(one, comment);
+        } else {
+            wrong = line(one);
+        }
+        if (!wrong.empty()) {
             return "line " + std::to_string(number) + ": " + wrong;
         }
     }

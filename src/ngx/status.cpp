@@ -10,6 +10,7 @@
 #include "ngx/limit.hpp"
 #include "ngx/status_pacing.hpp"
 #include "ngx/status_spool.hpp"
+#include "ngx/status_stop.hpp"
 #include "ngx/worker.hpp"
 #include "version.hpp"
 
@@ -168,6 +169,8 @@ void put_group(Out& out, const Image& image, uint32_t index) noexcept {
     out.number(group.id);
     out.put(",\"campaign\":");
     out.number(image.campaign_of(group).id);
+    out.put(",\"stopped\":");
+    put_stop_of(out, group.campaign);
     out.put(",\"day\":\"");
     out.day(row.day);
     out.put("\",\"serves\":");
@@ -190,19 +193,6 @@ void put_group(Out& out, const Image& image, uint32_t index) noexcept {
 }
 
 constexpr size_t kErrorRoom = 1024;
-constexpr size_t kStopsShown = 100;
-constexpr size_t kStopRoom = 700;  // the longest name of an advertiser, escaped twice
-
-// A text or null.
-void put_text(Out& out, std::string_view text) noexcept {
-    if (text.empty()) {
-        out.put("null");
-    } else {
-        out.put('"');
-        out.json(text);
-        out.put('"');
-    }
-}
 
 void put_catalog(Out& out, const Image& image) noexcept {
     const auto& zone = worker->zone();
@@ -305,21 +295,6 @@ void put_shipping(Out& out, bool configured) noexcept {
     out.put("\"error\":");
     put_text(out, {text, worker->zone().head().shipping.get(text)});
     out.put('}');
-}
-
-// The lines of the stop list, as far as there is room for them.
-void put_stopped(Out& out) noexcept {
-    out.put(",\"stopped\":[");
-    size_t left = kStopsShown;
-    for (const auto& stop : worker->stopped().stops()) {
-        if (left-- == 0) {
-            break;
-        }
-        out.put(left + 1 < kStopsShown ? ",\"" : "\"");
-        out.json(stop.line());
-        out.put('"');
-    }
-    out.put(']');
 }
 
 void put_json(Out& out, const Image& image, const Filter& filter, const MainConf& conf) noexcept {
@@ -474,7 +449,7 @@ void put_prometheus(Out& out, std::string_view label, const std::vector<Row>& ro
               worker->image().groups().size());
     put_gauge(out, "ads_catalog_refused", "1 if the last edit of the catalog was refused.",
               worker->zone().head().error.size.load(std::memory_order_relaxed) > 0);
-    put_gauge(out, "ads_stopped", "Entries of the stop list.", worker->stopped().size());
+    put_stop_metrics(out);
     put_spool_metrics(out);
     put_metric_head(out, "ads_shipped_total", "counter", "Events that PostgreSQL was sent.");
     for (const auto& [total, name] : kShipped) {
@@ -529,8 +504,8 @@ ngx_int_t status_handler(ngx_http_request_t* r) {
     }
     const Image& image = worker->image();
     const bool detail = loc_conf(r)->detail != 0;
-    const size_t room = kHeadRoom + std::min(worker->stopped().size(), kStopsShown) * kStopRoom +
-                        limits_room(*main_conf(r)) + filter.limit * kRowRoom;
+    const size_t room =
+        kHeadRoom + stops_room(filter.limit) + limits_room(*main_conf(r)) + filter.limit * kRowRoom;
     auto* memory = static_cast<char*>(ngx_pnalloc(r->pool, room));
     if (memory == nullptr) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

@@ -1,5 +1,6 @@
 #include "ngx/status_pacing.hpp"
 
+#include "ngx/status_stop.hpp"
 #include "ngx/worker.hpp"
 
 namespace ads::ngx {
@@ -118,7 +119,9 @@ void put_campaign_pacing(Out& out, const Image& image, uint32_t index) noexcept 
     out.number(campaign.id);
     out.put(",\"name\":\"");
     out.json(image.text(campaign.name).substr(0, 120));
-    out.put("\",\"day\":\"");
+    out.put("\",\"stopped\":");
+    put_stop_of(out, index);
+    out.put(",\"day\":\"");
     out.day(day.day);
     out.put("\",\"day_seconds\":");
     out.number(static_cast<uint64_t>(image.next_day(campaign, now) - day.begin));

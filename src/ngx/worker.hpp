@@ -43,6 +43,15 @@ public:
 
     // What is stopped, whatever the catalog says.
     const StopList& stopped() const noexcept { return stopped_; }
+    // The entry that stops this campaign of the image; nullptr: none.
+    const Stop* stop_of(uint32_t campaign) const noexcept {
+        const uint32_t entry = stopped_by_.empty() ? kNone : stopped_by_[campaign];
+        return entry == kNone ? nullptr : &stopped_.stops()[entry];
+    }
+    // How many ad groups an entry stops.
+    uint32_t ad_groups_of_stop(size_t entry) const noexcept {
+        return entry < stops_ad_groups_.size() ? stops_ad_groups_[entry] : 0;
+    }
 
     State& state() noexcept { return state_; }
 
@@ -126,6 +135,7 @@ private:
     void start_source();
     void start_shipper();
     void start_stops();
+    void name_catalog() noexcept;
     void follow_stops(ngx_uint_t level) noexcept;  // of what it logs
     void apply_stops() noexcept;
     void tend_shipper() noexcept;
@@ -141,6 +151,8 @@ private:
     View view_;
     std::unique_ptr<ListFile<StopList>> stops_;  // nullptr: no state folder
     StopList stopped_;                           // what is read of it
+    std::vector<uint32_t> stopped_by_;           // StoppedGroups of the image
+    std::vector<uint32_t> stops_ad_groups_;
     Slots slots_;  // the image's, or where those are of another state, these:
     std::vector<GroupSlots> own_groups_;
     std::vector<CampaignSlots> own_campaigns_;

@@ -40,7 +40,51 @@ TEST(StopList, NamesComeBack) {
         const auto list = StopList::parse(stop.line() + "  # why: #1\n", error);
         ASSERT_TRUE(list) << error;
         ASSERT_EQ(list->size(), 1U);
-        EXPECT_EQ(list->stops()[0], stop) << name;
+        EXPECT_TRUE(list->stops()[0].same_target(stop)) << name;
+    }
+}
+
+TEST(StopList, WhoWhenAndWhy) {
+    const auto told = [](std::string_view text) {
+        std::string error;
+        const auto list = StopList::parse(text, error);
+        return list && list->size() == 1 ? list->stops()[0].told() : "no: " + error;
+    };
+    EXPECT_EQ(told("all"), "stopped");
+    EXPECT_EQ(told("all #"), "stopped");
+    EXPECT_EQ(told("all # a comment by hand"), "stopped: a comment by hand");
+    EXPECT_EQ(told("all  # by ann at 2026-11-18T10:00:00Z"),
+              "stopped by ann at 2026-11-18T10:00:00Z");
+    EXPECT_EQ(told("all  # by ann at 2026-11-18T10:00:00Z: # 1: no"),
+              "stopped by ann at 2026-11-18T10:00:00Z: # 1: no");
+    EXPECT_EQ(told("all # by ann at noon: x"), "stopped: by ann at noon: x");
+    EXPECT_EQ(told("all # by the way"), "stopped: by the way");
+    EXPECT_EQ(told("all # " + std::string(300, 'x')), "stopped: " + std::string(256, 'x'));
+    const Stop stop{Stop::What::advertiser, 0, "A #", "ann", "2026-11-18T10:00:00Z", "because"};
+    EXPECT_EQ(stop.entry(), "advertiser A %23  # by ann at 2026-11-18T10:00:00Z: because");
+    EXPECT_EQ(told(stop.entry()), stop.told());
+}
+
+TEST(StopList, TheFirstOfTwoForOneTargetCounts) {
+    std::string error;
+    const auto list = StopList::parse("campaign 1 # a\ncampaign 2\ncampaign 1 # b\n", error);
+    ASSERT_TRUE(list);
+    ASSERT_EQ(list->size(), 2U);
+    EXPECT_EQ(list->stops()[0].reason, "a");
+}
+
+TEST(StopList, CountsWhatEachEntryStops) {
+    Decider d(
+        document({campaign(1, {group(10), group(11)}, R"("advertiser": "low")"),
+                  campaign(2, {group(20)}, R"("advertiser": "low")"), campaign(3, {group(30)})}));
+    std::string error;
+    const auto list = StopList::parse("advertiser low\ncampaign 2\ncampaign 9\n", error);
+    ASSERT_TRUE(list);
+    const StoppedGroups stopped = list->apply(d.image());
+    EXPECT_EQ(stopped.ad_groups, (std::vector<uint32_t>{3, 1, 0}));
+    const auto campaigns = d.image().campaigns();
+    for (size_t i = 0; i < campaigns.size(); i++) {
+        EXPECT_EQ(stopped.by_campaign[i], campaigns[i].id == 3 ? kNone : 0U) << campaigns[i].id;
     }
 }
 
@@ -106,7 +150,7 @@ TEST(StopList, StoppedGroupsStayClosed) {
         if (random.below(2) == 0) {
             open_at(kNow + static_cast<Seconds>(random.below(8 * kDay)));
         }
-        d.view().stop(list->groups(image));
+        d.view().stop(list->apply(image).groups);
         const auto after = open_at(at);
         for (size_t seat = 0; seat < seated.size(); seat++) {
             const auto& one = image.groups()[seated[seat]];

@@ -1,0 +1,22 @@
+// The part of ads_status about the emergency stop.
+#pragma once
+
+#include "core/bytes.hpp"
+
+namespace ads::ngx {
+
+// A string or null.
+void put_text(Out& out, std::string_view text) noexcept;
+
+// Bytes for all of the following, with so many rows.
+size_t stops_room(size_t rows) noexcept;
+
+// ,"stop_list_entries":N,"stopped":[…]
+void put_stopped(Out& out) noexcept;
+
+// "stopped by NAME at TIME: REASON" or null, for this campaign of the image.
+void put_stop_of(Out& out, uint32_t campaign) noexcept;
+
+void put_stop_metrics(Out& out) noexcept;
+
+}  // namespace ads::ngx
