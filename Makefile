@@ -245,6 +245,7 @@ install: all ## install the module, the command and what goes with it (DESTDIR=,
 	    $(DESTDIR)$(PREFIX)/lib/nginx/modules/ngx_http_ads_module.so
 	install -D -m 755 $(BUILD)/nginx-ads $(DESTDIR)$(PREFIX)/bin/nginx-ads
 	install -D -m 644 conf/bots.txt $(share)/nginx-ads/bots.txt
+	install -m 644 conf/prometheus-rules.yml conf/grafana-dashboard.json $(share)/nginx-ads
 	install -d $(share)/man/man1 $(share)/bash-completion/completions $(share)/zsh/vendor-completions \
 	    $(DESTDIR)$(PREFIX)/lib/systemd/system
 	$(BUILD)/nginx-ads man > $(share)/man/man1/nginx-ads.1

@@ -390,7 +390,7 @@ ads: ads_track: "serve" is no event; write impression, viewable, click or conver
     location = /s { ads_status full; }
 --- must_die
 --- error_log
-ads: ads_status has no parameter "full"; it knows "detail" in
+ads: invalid parameter "full" in "ads_status": must be "detail" or "health" in
 
 
 

@@ -76,7 +76,7 @@ subtest 'before anything has happened' => sub {
     cmp_ok $status->{zone}{used}, '<', 4 << 20, 'not all of it';
     my $row = $status->{ad_groups}[0];
     is_deeply [ sort keys %$row ],
-        [ sort qw(id campaign day serves impressions viewables clicks conversions spend_cents pace limits refused sampled) ], 'the keys of a row';
+        [ sort qw(id campaign stopped day serves impressions viewables clicks conversions spend_cents pace limits refused sampled) ], 'the keys of a row';
     is_deeply [ sort keys %{ $row->{pace} } ], [qw(probability status strategy utilization)], 'the keys of its pace';
     is $row->{pace}{strategy}, 'adaptive', 'the default strategy';
     is $row->{day}, local_date(noon(), 'UTC'), 'the day';
@@ -164,9 +164,9 @@ subtest 'Prometheus, per campaign' => sub {
     is $res->{headers}{'content-type'}, 'text/plain; version=0.0.4', 'content type';
     my @lines = split /\n/, $res->{body};
     like $res->{body}, qr/\n\z/, 'the last line ends';
-    is_deeply [ grep { !/^# (?:HELP|TYPE) ads_\w+ \S|^ads_\w+(?:\{\w+="\w*"(?:,\w+="\w*")*\})? \d+(?:\.\d+)?$/ } @lines ], [], 'every line is well formed';
+    is_deeply [ grep { !/^# (?:HELP|TYPE) ads_\w+ \S|^ads_\w+(?:\{\w+="[^"]*"(?:,\w+="[^"]*")*\})? \d+(?:\.\d+)?$/ } @lines ], [], 'every line is well formed';
     my %type = map { /^# TYPE (\S+) (\S+)$/ ? ($1 => $2) : () } @lines;
-    is_deeply [ grep { /^(ads_\w+)/ && !$type{$1} } @lines ], [], 'every metric has a type';
+    is_deeply [ grep { /^(ads_\w+)/ && !$type{$1} && !$type{ $1 =~ s/_(?:bucket|sum|count)\z//r } } @lines ], [], 'every metric has a type';
     my %value = map { /^(ads_\S+) (\S+)$/ ? ($1 => $2) : () } @lines;
     is scalar(keys %value), scalar(grep { /^ads_/ } @lines), 'no line twice';
     my %expected = (
@@ -178,6 +178,8 @@ subtest 'Prometheus, per campaign' => sub {
         ads_catalog_generation => status_of($ngx)->{catalog}{generation},
         ads_catalog_ad_groups  => 7,
         ads_catalog_refused    => 0,
+        ads_catalog_campaigns  => 3,
+        ads_campaigns_truncated => 0,
         ads_spool_bytes        => status_of($ngx)->{spool}{bytes},
         'ads_today_serves{campaign="9"}'      => 5,
         'ads_today_impressions{campaign="9"}' => 5,

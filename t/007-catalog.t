@@ -142,10 +142,15 @@ subtest 'many errors' => sub {
 
 subtest 'the file goes and comes back' => sub {
     rename $file, "$file.away";
-    wait_error(qr/^cannot read "\Q$file\E": No such file or directory$/);
+    wait_until { (state_of()->{unreadable} // '') =~ /^cannot read "\Q$file\E": No such file or directory$/ } 15, 'that it cannot be read';
+    is state_of()->{error}, undef, 'nothing is refused';
+    my $metrics = $ngx->get('/status?format=prometheus')->{body};
+    like $metrics, qr/^ads_catalog_unreadable 1$/m, 'Prometheus knows';
+    like $metrics, qr/^ads_catalog_refused 0$/m, 'that no edit was refused';
+    like $metrics, qr/^ads_postgres_failing 0$/m, 'and that PostgreSQL has no part in it';
     is served(), 5, 'the last one serves on';
     rename "$file.away", $file;
-    wait_error(qr/^null$/);
+    wait_until { !state_of()->{unreadable} } 15, 'that it can be read';
     is state_of()->{generation}, $generation, 'the generation is the same';
 };
 

@@ -76,7 +76,7 @@ sub works {
     my ($what, $conninfo, %o) = @_;
     my $ngx = node($conninfo, %o)->start;
     ships($ngx, $what, $o{database} // $pg);
-    ok wait_until(sub { my $s = status($ngx); !$s->{postgres}{error} && !$s->{catalog}{error} }, 60), "$what: without an error"
+    ok wait_until(sub { my $s = status($ngx); !$s->{postgres}{error} && !$s->{catalog}{error} && !$s->{catalog}{unreadable} }, 60), "$what: without an error"
         or diag explain status($ngx)->{postgres};
     $o{meanwhile}->($ngx) if $o{meanwhile};
     ends($ngx, $what);
@@ -255,7 +255,7 @@ EOC
         drained($ngx);
         cmp_ok count($pg) - $before, '>=', scalar @{ $result->{answered} }, 'pooler: all events are stored';
         is $pg->value('SELECT count(*) - count(DISTINCT id) FROM ads.ad_events'), 0, 'pooler: none twice';
-        ok wait_until(sub { my $s = status($ngx); !$s->{postgres}{error} && !$s->{catalog}{error} }, 60), 'pooler: without an error';
+        ok wait_until(sub { my $s = status($ngx); !$s->{postgres}{error} && !$s->{catalog}{error} && !$s->{catalog}{unreadable} }, 60), 'pooler: without an error';
         $edit->('paused');
         ok wait_until(sub { !ad($ngx) }, 60), 'pooler: an edit is seen by the poll';
         $edit->('active');

@@ -84,10 +84,10 @@ subtest 'down at the first start' => sub {
     $ngx->start;
     my $answer = $ngx->get('/spot/serve?placement=top');
     is "$answer->{status} $answer->{body}" =~ s/,"message.*//sr, '400 {"error":{"code":"unknown_placement"', 'it knows nothing';
-    ok wait_until(sub { (status($ngx)->{catalog}{error} // '') =~ /^PostgreSQL: / }, 60), 'the status tells why';
+    ok wait_until(sub { (status($ngx)->{catalog}{unreadable} // '') =~ /^PostgreSQL: / }, 60), 'the status tells why';
     $pg->start;
     ok wait_until(sub { ad($ngx) eq '1' }, 60), 'it comes as soon as the database is there';
-    is status($ngx)->{catalog}{error}, undef, 'the status is clean';
+    is status($ngx)->{catalog}{unreadable}, undef, 'the status is clean';
     ends($ngx, 'down at first');
 };
 $session = $pg->session;
@@ -195,13 +195,16 @@ subtest 'reloads' => sub {
     $ngx->reload(%without, wait_old => 1);
     $always->('without ads_state');
     $pg->stop;
-    wait_until { status($ngx)->{catalog}{error} } 20, 'the status to tell it';
+    wait_until { status($ngx)->{catalog}{unreadable} } 20, 'the status to tell it';
+    my $metrics = $ngx->get('/console/status?format=prometheus')->{body};
+    like $metrics, qr/^ads_postgres_failing 1$/m, 'Prometheus knows that PostgreSQL is down';
+    like $metrics, qr/^ads_catalog_refused 0$/m, 'and that no edit was refused';
     $always->('without, and the database is down');
     $ngx->reload(raw_conf => $with, wait_old => 1);
     $always->('with, and the database is down');
     $pg->start;
     $session = $pg->session;
-    ok wait_until(sub { my $s = status($ngx); !$s->{catalog}{error} && !$s->{postgres}{error} }, 60), 'the status is clean again';
+    ok wait_until(sub { my $s = status($ngx); !$s->{catalog}{error} && !$s->{catalog}{unreadable} && !$s->{postgres}{error} }, 60), 'the status is clean again';
 };
 
 # --- the worker that follows it ----------------------------------------------------------------
@@ -266,7 +269,7 @@ subtest 'down at the next start' => sub {
     for my $how ('stopped', 'killed') {
         $ngx->start;
         is ad($ngx), '1100', "$how: the saved one serves at once";
-        ok wait_until(sub { (status($ngx)->{catalog}{error} // '') =~ /^PostgreSQL: / }, 60), "$how: the status tells why it is old";
+        ok wait_until(sub { (status($ngx)->{catalog}{unreadable} // '') =~ /^PostgreSQL: / }, 60), "$how: the status tells why it is old";
         $ngx->kill_all;
     }
     # What nobody can read is as good as nothing.

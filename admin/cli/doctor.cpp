@@ -302,6 +302,12 @@ private:
             findings_.problem("node", fmt::format("the last catalog was refused: {}", error),
                               "nginx-ads export | nginx-ads validate -");
         }
+        if (const auto error = text(json_object_get(root, "catalog"), "unreadable");
+            !error.empty()) {
+            well = false;
+            findings_.problem("node", fmt::format("its catalog cannot be read: {}", error),
+                              "it serves the last one; the error log of nginx says since when");
+        }
         const json_t* shipping = json_object_get(root, "postgres");
         if (const auto error = text(shipping, "error"); !error.empty()) {
             well = false;

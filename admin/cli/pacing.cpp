@@ -47,6 +47,7 @@ struct Report {
     std::vector<Bar> bars;
     std::vector<std::pair<std::string, const json_t*>> health;
     std::string catalog_error;
+    std::string catalog_unreadable;
 };
 
 void read_amounts(const json_t* json, Bar& bar) {
@@ -231,6 +232,7 @@ Exit run(const Options& options) {
     Report report;
     report.bars = bars_of(root.get(), options.campaign);
     report.catalog_error = text_of(json_object_get(root.get(), "catalog"), "error");
+    report.catalog_unreadable = text_of(json_object_get(root.get(), "catalog"), "unreadable");
     const char* name = nullptr;
     json_t* sign = nullptr;
     json_t* health = json_object_get(root.get(), "health");
@@ -240,6 +242,10 @@ Exit run(const Options& options) {
     if (!report.catalog_error.empty()) {
         warn(fmt::format("the node serves an older catalog, its last edit was refused: {}",
                          report.catalog_error));
+    }
+    if (!report.catalog_unreadable.empty()) {
+        warn(fmt::format("the node serves the last catalog, its source cannot be read: {}",
+                         report.catalog_unreadable));
     }
     options.json ? show_json(report) : show(report);
     return Exit::ok;

@@ -41,6 +41,7 @@ struct Report {
     uint64_t conversions = 0;
     double spend_cents = 0;
     std::string catalog_error;
+    std::string catalog_unreadable;
     std::string stopped;           // by whom, when and why; empty: it is not
     std::vector<Refused> refused;  // most often first
 };
@@ -70,6 +71,7 @@ Report report_of(const json_t* root, const json_t* group) {
     report.conversions = number_of(group, "conversions");
     report.spend_cents = json_number_value(json_object_get(group, "spend_cents"));
     report.catalog_error = text_of(json_object_get(root, "catalog"), "error");
+    report.catalog_unreadable = text_of(json_object_get(root, "catalog"), "unreadable");
     const char* name = nullptr;
     json_t* count = nullptr;
     json_t* refused = json_object_get(group, "refused");
@@ -214,6 +216,10 @@ Exit why(const Options& options) {
     if (!report.catalog_error.empty()) {
         warn(fmt::format("the node serves an older catalog, its last edit was refused: {}",
                          report.catalog_error));
+    }
+    if (!report.catalog_unreadable.empty()) {
+        warn(fmt::format("the node serves the last catalog, its source cannot be read: {}",
+                         report.catalog_unreadable));
     }
     options.json ? show_json(options, report) : Funnel(options, report).show();
     return Exit::ok;

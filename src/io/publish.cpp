@@ -119,7 +119,7 @@ void CatalogFile::work(catalog::Pace& pace) {
 }
 
 EditReport Press::cannot_read(std::string why) {
-    target_.zone.set_error(why);
+    target_.zone.set_unreadable(why);
     EditReport report;
     report.outcome = Edit::unread;
     report.text = std::move(why);
@@ -128,6 +128,7 @@ EditReport Press::cannot_read(std::string why) {
 
 EditReport Press::publish(const std::string& text, Term term, Seconds now, catalog::Pace& pace) {
     EditReport report;
+    target_.zone.set_unreadable({});
     const uint64_t hash = catalog::document_hash(text, now, &pace);
     if (target_.zone.publishes(hash, target_.state.head().node)) {
         report.outcome = Edit::unchanged;

@@ -271,9 +271,14 @@ char* set_track(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
 
 char* set_status(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     if (cf->args->nelts == 2) {
+        if (view(arguments(cf)[1]) == "health") {
+            return handle(cf, cmd, health_handler);
+        }
         if (view(arguments(cf)[1]) != "detail") {
-            return complain(cf, "ads: %V has no parameter \"%V\"; it knows \"detail\"", &cmd->name,
-                            &arguments(cf)[1]);
+            return complain(cf,
+                            "ads: invalid parameter \"%V\" in \"%V\": must be \"detail\" or "
+                            "\"health\"",
+                            &arguments(cf)[1], &cmd->name);
         }
         static_cast<LocConf*>(conf)->detail = 1;
     }

@@ -8,6 +8,7 @@ namespace ads::ngx {
 ngx_int_t serve_handler(ngx_http_request_t* r);
 ngx_int_t track_handler(ngx_http_request_t* r);
 ngx_int_t status_handler(ngx_http_request_t* r);
+ngx_int_t health_handler(ngx_http_request_t* r);
 #if ADS_TEST_CLOCK
 ngx_int_t clock_handler(ngx_http_request_t* r);
 #endif

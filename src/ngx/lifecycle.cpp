@@ -49,6 +49,7 @@ void publish_first(ngx_cycle_t* cycle, MainConf& conf) noexcept {
                                                  setup.target.zone.next_term(), now, without);
     if (result == Publish::done) {
         setup.target.zone.set_error({});
+        setup.target.zone.set_unreadable({});
     } else {
         ngx_log_error(NGX_LOG_NOTICE, cycle->log, 0,
                       "ads: catalog \"%V\" will be published when all workers have read the one "

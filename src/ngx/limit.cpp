@@ -259,12 +259,12 @@ constexpr Column kColumns[] = {
      &RateTotals::passed},
     {"refused", "ads_limit_refused_total", "counter", "Requests over the limit.",
      &RateTotals::refused},
-    {"evicted", "ads_limit_evicted_total", "counter", "Keys thrown out within their window.",
+    {"evicted", "ads_limit_evicted_total", "counter", "Keys removed before their window ended.",
      &RateTotals::evicted},
-    {"busy", "ads_limit_busy_total", "counter", "Requests that passed uncounted.",
+    {"busy", "ads_limit_busy_total", "counter", "Requests that passed without being counted.",
      &RateTotals::busy},
-    {"entries", "ads_limit_entries", "gauge", "Keys in the zone.", &RateTotals::entries},
-    {"capacity", "ads_limit_capacity", "gauge", "Keys that the zone has room for.",
+    {"entries", "ads_limit_entries", "gauge", "Number of keys in the zone.", &RateTotals::entries},
+    {"capacity", "ads_limit_capacity", "gauge", "Number of keys that the zone has room for.",
      &RateTotals::capacity},
 };
 

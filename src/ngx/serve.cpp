@@ -231,6 +231,7 @@ void sample_refusals(Serve& s, std::span<const uint32_t> placements) noexcept {
                 worker->state().refuse(slot, reason, image.day_of(campaign, s.request.now / 1000),
                                        static_cast<uint64_t>(each * 64 + 0.5));
             }
+            worker->traffic().refused(reason, static_cast<uint64_t>(each * 64 + 0.5));
         }
     }
 }
@@ -250,7 +251,9 @@ void gather(Serve& s) noexcept {
 }
 
 ngx_int_t serve(Serve& s, std::span<const uint32_t> placements) noexcept {
-    const bool timed = main_conf(s.r)->timed;
+    Traffic& traffic = worker->traffic();
+    const bool sampled = traffic.samples();
+    const bool timed = sampled || main_conf(s.r)->timed;
     const int64_t began = timed ? monotonic_ns() : 0;
     gather(s);
     std::vector<Refusal> trace;
@@ -262,6 +265,12 @@ ngx_int_t serve(Serve& s, std::span<const uint32_t> placements) noexcept {
     Ledger ledger(worker->ledger_source(), s.request,
                   cap == kNoCap ? kNoAnonymousCap : static_cast<uint64_t>(cap), s.trace);
     decide(worker->view(), s.request, placements, s.page, worker->rng(), ledger);
+    traffic.request(placements.size());
+    for (const auto& pick : s.page.picks()) {
+        if (!pick.filled()) {
+            traffic.unfilled(ledger.unfilled(pick.placement));
+        }
+    }
     // Pacing goes by the requests of people.
     if (!s.request.invalid) {
         for (const uint32_t placement : placements) {
@@ -277,11 +286,16 @@ ngx_int_t serve(Serve& s, std::span<const uint32_t> placements) noexcept {
     }
     s.ctx->decision = ads.empty() ? "no_ad" : "served";
     s.ctx->nanoseconds = timed ? monotonic_ns() - began : 0;
+    if (sampled) {
+        traffic.decided(s.ctx->nanoseconds);
+    }
     return answer(s, ads);
 }
 
 // Over a silent limit: as if there were no ad. Nothing is decided, taken or written.
-ngx_int_t answer_nothing(Serve& s) noexcept {
+ngx_int_t answer_nothing(Serve& s, size_t placements) noexcept {
+    worker->traffic().request(placements);
+    worker->traffic().unfilled(Unfilled::rate_limit, placements);
     s.ctx->decision = "no_ad";
     s.ctx->invalid = name_of(Invalid::rate_limit);
     return answer(s, {});
@@ -309,7 +323,7 @@ ngx_int_t work(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
         set_embedding(r, s.query.format != Format::json);
         return send(r, {NGX_HTTP_OK, content_type(s.query.format), {}});
     }
-    return ctx->limited ? answer_nothing(s) : serve(s, placements);
+    return ctx->limited ? answer_nothing(s, placements.size()) : serve(s, placements);
 }
 
 }  // namespace

@@ -157,35 +157,49 @@ void put_campaign_pacing(Out& out, const Image& image, uint32_t index) noexcept 
 }
 
 void put_health(Out& out) noexcept {
-    const HealthReport report = worker->state().head().health.report(worker->now() / 1000);
-    out.put('{');
-    put_sign(out, "serves_per_impression", report.serves_per_impression);
-    out.put(',');
-    put_sign(out, "pixel_delay_s", report.pixel_delay);
-    out.put(',');
-    put_sign(out, "limits_passed", report.caps);
+    const auto& head = worker->state().head();
+    const HealthReport report = head.health.report(worker->now() / 1000, head.health_states);
+    for (size_t i = 0; i < report.size(); i++) {
+        out.put(i == 0 ? '{' : ',');
+        put_sign(out, name_of(static_cast<Sign>(i)), report[i]);
+    }
     out.put('}');
 }
 
 void put_health_metrics(Out& out) noexcept {
-    const HealthReport report = worker->state().head().health.report(worker->now() / 1000);
-    const auto put = [&](std::string_view name, std::string_view help, const HealthSign& sign) {
-        if (sign.state == HealthState::unknown) {
-            return;
-        }
-        for (const auto part : {std::string_view("# HELP "), name, std::string_view(" "), help,
-                                std::string_view("\n# TYPE "), name, std::string_view(" gauge\n"),
-                                name, std::string_view(" ")}) {
+    struct Metric {
+        std::string_view name;
+        std::string_view help;
+    };
+    constexpr std::array<Metric, kCount<Sign>> kMetrics = {{
+        {"ads_serves_per_impression",
+         "Ads served per impression, of the last two hours. Without any impression: ads served."},
+        {"ads_pixel_delay_seconds", "Median time from serve to impression, of the last two hours."},
+        {"ads_limits_passed", "Number of budgets and caps currently exceeded."},
+    }};
+    const auto& head = worker->state().head();
+    const HealthReport report = head.health.report(worker->now() / 1000, head.health_states);
+    const auto put = [&](std::initializer_list<std::string_view> parts) {
+        for (const auto part : parts) {
             out.put(part);
         }
-        put_number(out, sign.value);
-        out.put('\n');
     };
-    put("ads_serves_per_impression", "Ads served for each that was seen, of the last two hours.",
-        report.serves_per_impression);
-    put("ads_pixel_delay_seconds", "Median time from serve to pixel, of the last two hours.",
-        report.pixel_delay);
-    put("ads_limits_passed", "Budgets and caps of which more is used than there is.", report.caps);
+    for (size_t i = 0; i < report.size(); i++) {
+        const auto& [name, help] = kMetrics[i];
+        if (report[i].state != HealthState::unknown) {
+            put({"# HELP ", name, " ", help, "\n# TYPE ", name, " gauge\n", name, " "});
+            put_number(out, report[i].value);
+            out.put('\n');
+        }
+    }
+    put(
+        {"# HELP ads_health_state State of a sign of delivery: 0 unknown, 1 ok, 2 warning, 3 "
+         "alert.\n# TYPE ads_health_state gauge\n"});
+    for (size_t i = 0; i < report.size(); i++) {
+        put({"ads_health_state{sign=\"", name_of(static_cast<Sign>(i)), "\"} "});
+        out.number(static_cast<unsigned>(report[i].state));
+        out.put('\n');
+    }
 }
 
 void put_curves(Out& out, const Image& image) noexcept {

@@ -7,6 +7,5 @@ namespace ads::ngx {
 
 // {"segments":…,"bytes":…,"damaged_records":…,"damaged_bytes":…,"slow_writes":…,…}
 void put_spool(Out& out) noexcept;
-void put_spool_metrics(Out& out) noexcept;
 
 }  // namespace ads::ngx

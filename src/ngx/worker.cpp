@@ -131,6 +131,7 @@ Worker::~Worker() {
     }
     if (place_ != kNone && pin_ != kNone) {
         flush();
+        traffic_.add_to(state_.head().traffic);  // what the flush has counted
     }
     spool_.close();
     if (shipper_ != nullptr) {
@@ -157,6 +158,11 @@ Millis Worker::now() const noexcept {
     now = setup_.target.zone.head().clock.read(now);
 #endif
     return now;
+}
+
+bool Worker::shuts_down() const noexcept {
+    return (ngx_exiting || ngx_terminate || ngx_quit) &&
+           setup_.target.zone.head().epoch.load(std::memory_order_acquire) == setup_.epoch;
 }
 
 bool Worker::refresh() noexcept {

@@ -35,6 +35,9 @@ public:
 
     Millis now() const noexcept;
 
+    // Whether nginx ends, and no other configuration has taken over.
+    bool shuts_down() const noexcept;
+
     // The catalog as of now; false before the first one is published. What an
     // earlier call gave is no longer valid.
     bool refresh() noexcept;
@@ -63,8 +66,11 @@ public:
 
     // What a decision takes from, as of refresh().
     Ledger::Source ledger_source() noexcept {
-        return {image(), slots_, state_, frequency_, rng_, served_, reservation()};
+        return {image(), slots_, state_, frequency_, rng_, served_, reservation(), &traffic_};
     }
+
+    // Totals of this worker since the last tick.
+    Traffic& traffic() noexcept { return traffic_; }
 
     // A request for this placement: the traffic that pacing goes by.
     void count_request(uint32_t placement) noexcept { asked_[placement]++; }
@@ -128,7 +134,7 @@ private:
     void adopt_dead() noexcept;
     void add_requests() noexcept;
     void pace(bool leads) noexcept;
-    void log_health() noexcept;
+    void judge_health() noexcept;
     void log_drops(const Flushed& flushed) noexcept;
     void watch_writes(int64_t took_ns) noexcept;
     void log_damage(const Adopted& adopted) noexcept;
@@ -158,10 +164,10 @@ private:
     std::vector<CampaignSlots> own_campaigns_;
     std::vector<uint32_t> asked_;   // by placement, since the last tick
     uint64_t served_ = 0;           // the same
+    Traffic traffic_;               // the same
     std::unique_ptr<Pacer> pacer_;  // of the one worker that paces
     uint64_t paced_generation_ = 0;
     Millis last_pace_ = 0;
-    HealthReport health_;  // as it was logged
     Rng rng_;
     Frequency frequency_;
     DeviceCache devices_;

@@ -30,6 +30,7 @@ void Worker::drop(const Completion& c) noexcept {
 void Worker::complete(const Completion& c) noexcept {
     if (c.counts) {
         c.count(state_, now() / 1000);
+        traffic_.spent(c.spend);
     }
     if (c.entry != kNone) {
         state_.dedupe().settle(c.entry, place_);

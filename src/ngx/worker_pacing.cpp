@@ -21,6 +21,7 @@ void Worker::add_requests() noexcept {
             asked_[i] = 0;
         }
     }
+    traffic_.add_to(state_.head().traffic);
     if (served_ > 0) {
         state_.head().health.served(now() / 1000, served_);
         served_ = 0;
@@ -49,26 +50,32 @@ void Worker::pace(bool leads) noexcept {
         last_pace_ = now();
         pacer_->begin(now());
         on_pace(&pace_event_);
-        log_health();
+        judge_health();
     }
 }
 
-// Once when a sign changes, and by one worker.
-void Worker::log_health() noexcept {
-    const HealthReport report = state_.head().health.report(now() / 1000);
-    const auto tell = [&](const char* what, HealthSign& known, const HealthSign& sign) {
-        const bool was = known.state == HealthState::alert;
-        known = sign;
-        if (was != (sign.state == HealthState::alert)) {
-            const auto hundredths = static_cast<uint64_t>(sign.value * 100 + 0.5);
-            const ngx_uint_t level = was ? NGX_LOG_NOTICE : NGX_LOG_WARN;
-            ngx_log_error(level, log_, 0, "ads: %s: %uL.%02uL, %s", what, hundredths / 100,
-                          hundredths % 100, was ? "no longer alarming" : "alarming");
+// Judges the signs of delivery, and logs each alarm once, when it begins and ends.
+void Worker::judge_health() noexcept {
+    auto& states = state_.head().health_states;
+    Health& health = state_.head().health;
+    std::array<HealthState, kCount<Sign>> was{};
+    for (size_t i = 0; i < was.size(); i++) {
+        was[i] = states[i].state.load(std::memory_order_relaxed);
+    }
+    health.judge(now() / 1000, states);
+    const HealthReport report = health.report(now() / 1000, states);
+    constexpr std::array<const char*, kCount<Sign>> kTold = {
+        "serves per impression", "median seconds from serve to pixel", "limits exceeded"};
+    for (size_t i = 0; i < was.size(); i++) {
+        const bool alarm = states[i].state.load(std::memory_order_relaxed) == HealthState::alert;
+        if (alarm == (was[i] == HealthState::alert)) {
+            continue;
         }
-    };
-    tell("serves per impression", health_.serves_per_impression, report.serves_per_impression);
-    tell("median seconds from serve to pixel", health_.pixel_delay, report.pixel_delay);
-    tell("limits that are passed", health_.caps, report.caps);
+        const auto hundredths = static_cast<uint64_t>(report[i].value * 100 + 0.5);
+        const ngx_uint_t level = alarm ? NGX_LOG_WARN : NGX_LOG_NOTICE;
+        ngx_log_error(level, log_, 0, "ads: %s: %uL.%02uL, %s", kTold[i], hundredths / 100,
+                      hundredths % 100, alarm ? "alarming" : "no longer alarming");
+    }
 }
 
 // Some groups in each turn of the loop: requests go in between.

@@ -1,5 +1,5 @@
-// Signs that something is wrong with delivery: ads that are served but not seen,
-// pixels that take long, limits that are passed.
+// Signs that delivery is wrong: ads that are served but not seen, pixels that take
+// long, limits that are exceeded.
 #pragma once
 
 #include "shm/counters.hpp"
@@ -19,11 +19,31 @@ struct HealthSign {
     HealthState state = HealthState::unknown;
 };
 
-struct HealthReport {
-    HealthSign serves_per_impression;
-    HealthSign pixel_delay;  // median, seconds
-    HealthSign caps;         // limits that are passed
+// The state of a sign, in shared memory: who looks does not decide, the one process
+// that paces does. A state changes when its threshold was crossed for a minute, and
+// back when the value is well within it again, so that an alarm does not flap.
+struct HealthMemory {
+    std::atomic<HealthState> state;
+    std::atomic<HealthState> next;  // what it becomes if it lasts
+    std::atomic<Seconds> since;     // when the value first said so; 0: it does not
+
+    // `wanted` is what the value says now.
+    void follow(HealthState wanted, Seconds now, Seconds lasts) noexcept;
 };
+
+enum class Sign : uint8_t { serves_per_impression, pixel_delay, limits };
+
+template <>
+struct Names<Sign> {
+    static constexpr auto list = std::to_array<std::string_view>(
+        {"serves_per_impression", "pixel_delay_s", "limits_passed"});
+};
+
+using HealthStates = std::array<HealthMemory, kCount<Sign>>;
+
+// serves_per_impression: where there is no impression, all serves stand for one.
+// pixel_delay: the median in seconds. limits: the number of those exceeded.
+using HealthReport = std::array<HealthSign, kCount<Sign>>;
 
 // Counts of this hour and the one before, in shared memory.
 class Health {
@@ -33,12 +53,19 @@ public:
         count(impressions_, now, 1);
         count(delays_[bucket(delay)], now, 1);
     }
-    // So many limits are passed.
+    // So many limits are exceeded.
     std::atomic<uint32_t> passed{0};
 
-    HealthReport report(Seconds now) const noexcept;
+    // The values as of now, and the states as they were judged last.
+    HealthReport report(Seconds now, const HealthStates& states) const noexcept;
+
+    // Once a second, by one process.
+    void judge(Seconds now, HealthStates& states) const noexcept;
 
 private:
+    // False: too little has happened to tell.
+    bool value(Sign sign, Seconds now, double& value) const noexcept;
+
     static constexpr uint64_t kEnough = 100;  // of either, before they say anything
     // Upper ends in milliseconds; the last is open.
     static constexpr std::array<Millis, 13> kEnds = {500,    1'000,   2'000,  3'000,  5'000,

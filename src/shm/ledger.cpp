@@ -1,5 +1,7 @@
 #include "shm/ledger.hpp"
 
+#include <algorithm>
+
 #include "core/siphash.hpp"
 
 namespace ads {
@@ -18,6 +20,7 @@ Ledger::Ledger(const Source& source, const Request& request, uint64_t anonymous_
       frequency_(source.frequency),
       rng_(source.rng),
       serves_(source.serves),
+      traffic_(source.traffic),
       billing_(source.image, source.slots, source.state, source.reservation),
       request_(request),
       now_(request.now / 1000),
@@ -231,6 +234,16 @@ void Ledger::refused(uint32_t placement, uint32_t group, Reason reason) noexcept
     if (reason == Reason::pacing && exhausted_) {
         reason = Reason::cap;
     }
+    auto last = std::find_if(last_.begin(), last_.end(),
+                             [&](const Refusal& one) { return one.placement == placement; });
+    if (last == last_.end()) {
+        last_.push_back({placement, group, reason});  // no page has more placements
+    } else {
+        last->reason = reason;
+    }
+    if (traffic_ != nullptr && !request_.invalid) {
+        traffic_->refused(reason);
+    }
     const uint32_t slot = slot_of(group);
     if (slot != kNone && !request_.invalid) {
         state_.refuse(slot, reason, today(image_.groups()[group]), 1);
@@ -238,6 +251,15 @@ void Ledger::refused(uint32_t placement, uint32_t group, Reason reason) noexcept
     if (trace_ != nullptr) {
         trace_->push_back({placement, group, reason});
     }
+}
+
+Unfilled Ledger::unfilled(uint32_t placement) const noexcept {
+    for (const Refusal& one : last_) {
+        if (one.placement == placement) {
+            return unfilled_by(one.reason);
+        }
+    }
+    return Unfilled::targeting;
 }
 
 }  // namespace ads

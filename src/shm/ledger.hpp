@@ -11,6 +11,7 @@
 #include "core/rng.hpp"
 #include "shm/billing.hpp"
 #include "shm/frequency.hpp"
+#include "shm/traffic.hpp"
 
 namespace ads {
 
@@ -27,6 +28,7 @@ public:
         Rng& rng;
         uint64_t& serves;  // counts up
         Seconds reservation = 0;
+        Traffic* traffic = nullptr;  // counts refusals; nullptr: they are not asked for
     };
 
     // `anonymous_cap`: serves of a capped group a day to all visitors without a
@@ -40,6 +42,9 @@ public:
     void give_back(const Pick& pick) noexcept;
     MicroCents ecpm(uint32_t group) noexcept;
     void refused(uint32_t placement, uint32_t group, Reason reason) noexcept;
+
+    // Why a placement that got no ad got none.
+    Unfilled unfilled(uint32_t placement) const noexcept;
 
 private:
     struct Subjects;
@@ -73,13 +78,15 @@ private:
     Frequency& frequency_;
     Rng& rng_;
     uint64_t& serves_;
+    Traffic* traffic_;
     Billing billing_;
     const Request& request_;
     const Seconds now_;
     const uint64_t anonymous_cap_;
     uint64_t session_ = 0;  // keyed hash
     std::vector<Refusal>* trace_;
-    bool exhausted_ = false;  // the last tossed coin: nothing is left for today
+    FixedVector<Refusal, kMaxPage> last_;  // of each placement
+    bool exhausted_ = false;               // the last tossed coin: nothing is left for today
 };
 
 }  // namespace ads

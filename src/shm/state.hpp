@@ -20,6 +20,7 @@
 #include "shm/dedupe.hpp"
 #include "shm/health.hpp"
 #include "shm/lease.hpp"
+#include "shm/traffic.hpp"
 #include "shm/walls.hpp"
 #include "shm/who.hpp"
 
@@ -77,6 +78,8 @@ struct StateHead {
     std::array<TotalCounter, kTotalsRoom> totals;
     EventCounts events;
     SpoolCounts spool;
+    SharedTraffic traffic;
+    HealthStates health_states;
 };
 // So much is kept for it: a field that is added at its end is zero in the files that are there.
 inline constexpr size_t kHeadBytes = 16'384;

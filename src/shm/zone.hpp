@@ -70,6 +70,7 @@ struct ZoneHead {
     uint64_t state_offset;
     uint64_t state_size;
     SharedText error;              // of the last catalog that was refused
+    SharedText unreadable;         // why the catalog's source cannot be read
     SharedText shipping;           // why no events go to PostgreSQL
     std::atomic<Who> shipping_by;  // who says so; 0: nobody
     std::array<Pin, kMaxPins> pins;
@@ -179,6 +180,7 @@ public:
     // that have trouble the first is heard, until it has none or is gone.
     void set_shipping(Who me, std::string_view text, Alive alive) noexcept;
 
+    void set_unreadable(std::string_view text) noexcept { head_->unreadable.set(text); }
     void set_error(std::string_view text) noexcept { head_->error.set(text); }
     size_t error(std::span<char> to) const noexcept { return head_->error.get(to); }
 

@@ -550,24 +550,4 @@ TEST_F(ShmPacer, ADayIsDeliveredAndNotPassed) {
     EXPECT_NEAR(static_cast<double>(at_noon), kCap / 2.0, kCap * 0.01);
 }
 
-TEST(ShmHealth, SignsNeedEnoughAndTellWhatIsWrong) {
-    Health health;
-    EXPECT_EQ(health.report(kNoon).serves_per_impression.state, HealthState::unknown);
-    health.served(kNoon, 1100);
-    for (int i = 0; i < 1000; i++) {
-        health.seen(kNoon, i < 600 ? 1500 : 50'000);
-    }
-    EXPECT_NEAR(health.report(kNoon).serves_per_impression.value, 1.1, 1e-9);
-    EXPECT_EQ(health.report(kNoon).serves_per_impression.state, HealthState::ok);
-    EXPECT_EQ(health.report(kNoon).pixel_delay.value, 2);
-    EXPECT_EQ(health.report(kNoon + 3600).serves_per_impression.state, HealthState::ok);
-    EXPECT_EQ(health.report(kNoon + 7200).serves_per_impression.state, HealthState::unknown)
-        << "long ago";
-    health.served(kNoon, 400);
-    EXPECT_EQ(health.report(kNoon).serves_per_impression.state, HealthState::alert);
-    EXPECT_EQ(health.report(kNoon).caps.state, HealthState::ok);
-    health.passed = 1;
-    EXPECT_EQ(health.report(kNoon).caps.state, HealthState::alert);
-}
-
 }  // namespace
