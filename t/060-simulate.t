@@ -1,5 +1,5 @@
-# nginx-ads simulate: whole days against the decision and the pacing that nginx
-# runs. The goals of `adaptive`, with more seeds in the long form.
+# nginx-ads simulate: whole days on the decision, counters, billing and pacing that
+# nginx runs. The goals of `adaptive`, with more seeds in the long form.
 
 use strict;
 use warnings;
@@ -45,7 +45,7 @@ sub simulate {
     return JSON::PP->new->utf8->decode($out);
 }
 
-catalog_of("cap-$_.json", campaign(1, [group(10, {daily_impression_cap => $_})])) for 100, 100_000, 833_333;
+catalog_of("cap-$_.json", campaign(1, [group(10, {daily_impression_cap => $_})])) for 1, 7, 100, 100_000, 833_333;
 catalog_of('billed.json', campaign(1, [group(10, {daily_impression_cap => 100_000, cap_on => 'impression'})]));
 
 sub at_most  { my ($value, $most, $what) = @_; ok $value <= $most,   $what or diag "$value, not at most $most" }
@@ -169,9 +169,64 @@ subtest 'billed impressions and small caps' => sub {
         is $line->{over}, 0, 'over 0';
         at_least $line->{billed}, 0.999, 'billed, with 8 % of the pixels lost';
         at_most $line->{billed}, 1, 'and no more';
-        $line = lines_of(simulate('cap-100.json', '--seed', $seed, '--days', 1)->{runs}[0])->{'group 10'};
-        is $line->{serves}, 100, 'a small cap';
+        at_least $line->{serves}, 107_000, 'more are served, by what is lost';
+        at_most $line->{rmse}, 0.005, 'RMSE';
+        for my $cap (1, 7, 100) {
+            $line = lines_of(simulate("cap-$cap.json", '--seed', $seed, '--days', 2, '--requests', '100k')->{runs}[0])->{'group 10'};
+            is $line->{serves}, $cap, "a small cap, $cap";
+        }
     }
+};
+
+subtest 'only in its hours' => sub {
+    catalog_of('hours.json', campaign(1, [group(10, {daily_impression_cap => 20_000},
+        targeting => {schedule => [{from => '09:00', to => '12:00'}, {from => '13:00', to => '17:00'}]})]));
+    catalog_of('evening.json', campaign(1, [group(10, {daily_impression_cap => 20_000}, start => '2026-11-16T15:00:00Z')]));
+    for my $seed (@seeds) {
+        my $line = lines_of(simulate('hours.json', '--seed', $seed)->{runs}[0])->{'group 10'};
+        at_most $line->{serves}, 20_000, 'not more';
+        at_least $line->{serves}, 19_990, 'all of it, in seven hours';
+        at_most $line->{rmse}, 0.005, 'RMSE';
+        $line = lines_of(simulate('evening.json', '--seed', $seed, '--days', 1)->{runs}[0])->{'group 10'};
+        is $line->{serves}, 20_000, 'a flight that begins in the afternoon of its only day';
+    }
+};
+
+# The same money a day by each price model: a tenth of the supply earns it.
+subtest 'every price model' => sub {
+    my %price = (cpm => 500, vcpm => 714, cpc => 10, cpa => 100);
+    for my $model ($ENV{ADS_TEST_LONG} ? sort keys %price : 'cpc') {
+        catalog_of("$model.json", campaign(1, [group(10, {}, price => {model => $model, amount_cents => $price{$model}})],
+            budget => {type => 'daily', amount_cents => 50_000}));
+        for my $loss ($ENV{ADS_TEST_LONG} ? ('8%', '30%') : '8%') {
+            my $line = lines_of(simulate("$model.json", '--days', 2, '--pixel-loss', $loss,
+                '--click-rate', '5%', '--conversion-rate', '10%')->{runs}[0])->{'campaign 1'};
+            is $line->{over}, 0, "$model, $loss lost: over 0";
+            at_least $line->{billed}, 0.98, 'billed';
+            # 5,000 clicks or 500 conversions are lumps of the money.
+            at_most $line->{rmse}, {cpm => 0.005, vcpm => 0.005, cpc => 0.005, cpa => 0.01}->{$model}, 'along its target';
+        }
+    }
+};
+
+subtest 'goals of several weeks' => sub {
+    catalog_of('goal.json', campaign(1, [group(10, {goal => {impressions => 100_000}, cap_on => 'serve'}, start => '2026-11-02T00:00:00Z',
+        end => '2026-11-16T00:00:00Z')]));
+    my $said = simulate('goal.json', '--days', 16, '--requests', '20k', '--weekend', '40%');
+    my $line = lines_of($said->{runs}[0])->{'group 10'};
+    # Ten weekdays, the day before and the day after; two weekends at 40 % and one day of a third.
+    my $expected = 20_000 * (12 + 0.4 * 4);
+    ok abs($said->{runs}[0]{requests} / $expected - 1) < 0.05, 'fewer requests on weekends' or diag $said->{runs}[0]{requests};
+    is $line->{total_amount}, 100_000, 'the goal';
+    at_most $line->{total_used}, 100_000, 'not more';
+    at_least $line->{total_used}, 97_000, 'nearly all of it';
+    is scalar(@{$line->{days}}), 16, 'day by day';
+    my $sum = 0;
+    $sum += $_->{used} for @{$line->{days}};
+    is $sum, $line->{total_used}, 'which is the sum';
+    is $line->{days}[0]{used}, 0, 'nothing before the flight';
+    run('simulate', '--catalog', 'goal.json', @day, '--days', 2, '--requests', '20k');
+    like $out, qr/^10: [\d,]+ of 100,000 impressions on all days, [\d.]+%$/m, 'in words';
 };
 
 subtest 'who wins a tenth of its draws' => sub {
@@ -210,8 +265,8 @@ subtest 'limits of every kind' => sub {
     is $lines->{'campaign 2'}{amount}, 10_000, "a day's budget, in cents";
     at_most abs($lines->{'campaign 2'}{spend_cents} - $lines->{'campaign 2'}{used}), 0.01, 'what is used is what was billed';
     is $lines->{'group 20'}{limit}, undef, 'a group without a limit of its own';
-    # From the evening of the 26th, when the first day begins in Kolkata, to the 10th.
-    is $lines->{'group 10'}{amount}, 300_000 / 16, 'an equal share of the goal';
+    # From 18:30 of the 26th, when the first day begins in Kolkata, to the 10th: by active time.
+    at_most abs($lines->{'group 10'}{amount} - 300_000 / (15 + 5.5 / 24)), 1, "a day's share of the goal";
 };
 
 subtest 'every strategy' => sub {
@@ -222,6 +277,9 @@ subtest 'every strategy' => sub {
     is $said->{runs}[0]{requests}, $said->{runs}[4]{requests}, 'the same requests for each';
     at_least $line{asap}{rmse}, 0.4, 'asap is done in the morning';
     at_most $line{even}{rmse}, 0.005, 'even is even';
+    at_least $line{pid}{serves}, 98_500, 'pid delivers';
+    at_most $line{pid}{rmse}, 0.02, 'near its target';
+    at_least $line{probabilistic}{rmse}, 0.2, '1/ratio cannot hold a pace';
     like read_file('all.svg'), qr/<title>asap<\/title>.*<title>adaptive<\/title>/s, 'a picture of all';
     catalog_of('budget.json', campaign(1, [group(10, {}, price => {model => 'cpm', amount_cents => 250})],
         budget => {type => 'daily', amount_cents => 5_000}));

@@ -12,6 +12,7 @@
 #include "core/catalog/formats.hpp"
 #include "core/explain.hpp"
 #include "files.hpp"
+#include "heap_node.hpp"
 #include "json.hpp"
 #include "options.hpp"
 #include "reasons.hpp"
@@ -32,87 +33,6 @@ struct Options {
     std::string seed;
     uint64_t repeat = 1;
     bool json = false;
-};
-
-// The books of one page: nothing was served before it. A page is one moment,
-// so that every cap, whatever its period, counts the ads of the page.
-class PageLedger {
-public:
-    using Refused = std::map<std::pair<uint32_t, uint32_t>, Reason>;  // by placement and group
-
-    PageLedger(const Image& image, const Request& request, Refused& refused)
-        : image_(image), session_(!request.session.empty()), refused_(refused) {
-        taken_.reserve(kMaxPage);
-    }
-
-    void new_page() noexcept { taken_.clear(); }
-
-    bool toss(uint32_t) noexcept { return true; }
-
-    bool allows(uint32_t group, uint32_t creative) noexcept {
-        return under_caps(group, creative, true);
-    }
-
-    Reason take(const Pick& pick) noexcept {
-        if (!under_caps(pick.group, pick.creative, false)) {
-            return Reason::frequency;
-        }
-        taken_.push_back(pick);
-        return Reason::none;
-    }
-
-    void give_back(const Pick& pick) noexcept {
-        const auto at = std::find_if(taken_.begin(), taken_.end(), [&](const Pick& taken) {
-            return taken.group == pick.group && taken.creative == pick.creative;
-        });
-        if (at != taken_.end()) {
-            taken_.erase(at);
-        }
-    }
-
-    // As a node has it that has delivered nothing: one event in a thousand.
-    MicroCents ecpm(uint32_t group) noexcept { return image_.groups()[group].price; }
-
-    void refused(uint32_t placement, uint32_t group, Reason reason) noexcept {
-        refused_[{placement, group}] = reason;
-    }
-
-private:
-    bool under_caps(uint32_t group, uint32_t creative, bool creative_only) const noexcept {
-        if (!session_) {
-            return true;
-        }
-        for (const auto& cap : image_.get(image_.groups()[group].caps)) {
-            if ((!creative_only || cap.level == CapLevel::creative) &&
-                seen(cap.level, group, creative) >= cap.count) {
-                return false;
-            }
-        }
-        return true;
-    }
-
-    bool same(CapLevel level, const Pick& taken, uint32_t group, uint32_t creative) const noexcept {
-        switch (level) {
-            case CapLevel::ad_group:
-                return taken.group == group;
-            case CapLevel::creative:
-                return taken.creative == creative;
-            case CapLevel::campaign:
-                break;
-        }
-        return image_.groups()[taken.group].campaign == image_.groups()[group].campaign;
-    }
-
-    size_t seen(CapLevel level, uint32_t group, uint32_t creative) const noexcept {
-        return static_cast<size_t>(
-            std::count_if(taken_.begin(), taken_.end(),
-                          [&](const Pick& taken) { return same(level, taken, group, creative); }));
-    }
-
-    const Image& image_;
-    const bool session_;
-    Refused& refused_;  // of all draws
-    std::vector<Pick> taken_;
 };
 
 // An ad that was served, as far as draws differ.
@@ -137,13 +57,15 @@ public:
         : options_(options), now_(now), seed_(seed) {}
 
     Exit run() {
-        compiled_ = catalog::compile(read_input(options_.catalog), now_);
-        if (!compiled_.ok()) {
-            show_errors(options_.catalog, compiled_.errors, compiled_.more_errors);
+        auto parsed = catalog::parse(read_input(options_.catalog));
+        if (!parsed.errors.empty()) {
+            show_errors(options_.catalog, parsed.errors, parsed.more_errors);
             return Exit::bad_input;
         }
-        view_.bind(compiled_.image());
-        view_.advance(now_);
+        node_.emplace(std::move(parsed.document), seed_);
+        node_->publish(now_);
+        node_->tick(now_ * 1000);
+        node_->suspend_pacing(now_);
         file_ = read_request(options_.request);
         find_placements();
         for (const auto& [name, value] : file_.keys) {
@@ -162,7 +84,7 @@ public:
     }
 
 private:
-    const Image& image() const { return view_.image(); }
+    const Image& image() const { return node_->image(); }
     const GroupRecord& group(uint32_t index) const { return image().groups()[index]; }
 
     void find_placements() {
@@ -186,22 +108,29 @@ private:
         }
     }
 
+    // Every page begins with nothing served: the ads of the one before are given back.
     void draw() {
-        Rng rng(seed_);
-        PageLedger::Refused refused;
+        std::map<std::pair<uint32_t, uint32_t>, Reason> refused;  // by placement and group
         std::vector<std::map<Drawn, uint64_t>> tallies(placements_.size());
-        PageLedger ledger(image(), request_, refused);
+        std::vector<Refusal> refusals;
+        Ledger ledger(node_->ledger_source(), request_, kNoAnonymousCap, &refusals);
         Page page;
         for (uint64_t i = 0; i < options_.repeat; i++) {
             page = {};
-            ledger.new_page();
-            decide(view_, request_, placements_, page, rng, ledger);
+            refusals.clear();
+            decide(node_->view(), request_, placements_, page, node_->rng(), ledger);
             for (size_t p = 0; p < placements_.size(); p++) {
                 const Pick& pick = page.picks()[p];
                 tallies[p][{pick.group, pick.creative, pick.experiment}]++;
+                if (pick.filled()) {
+                    ledger.give_back(pick);
+                }
+            }
+            for (const auto& refusal : refusals) {
+                refused[{refusal.placement, refusal.group}] = refusal.reason;
             }
         }
-        std::vector<Refusal> refusals;
+        refusals.clear();
         for (const auto& [where, reason] : refused) {
             refusals.push_back({where.first, where.second, reason});
         }
@@ -224,7 +153,7 @@ private:
         }
         std::stable_sort(o.served.begin(), o.served.end(),
                          [](const auto& a, const auto& b) { return a.second > b.second; });
-        for (const auto& one : explain(view_, request_, pick, refusals)) {
+        for (const auto& one : explain(node_->view(), request_, pick, refusals)) {
             if (!was_served[one.group]) {
                 o.others.push_back(one);
             }
@@ -407,8 +336,7 @@ private:
     const Options& options_;
     const Seconds now_;
     const uint64_t seed_;
-    catalog::Compiled compiled_;
-    View view_;
+    std::optional<HeapNode> node_;
     RequestFile file_;
     std::vector<KeyValue> keys_;
     Request request_;
@@ -462,9 +390,9 @@ void add_decide(CLI::App& app, Command& chosen) {
         "   \"keys\": {\"section\": [\"sports\"]}, \"session\": \"s1\"}\n"
         "Without a device it is taken from \"user_agent\", as nginx does.\n"
         "\n"
-        "Nothing was served before: each draw begins with empty books, so that frequency caps\n"
-        "count only the ads of the page itself, and those need a session. Budgets, daily caps\n"
-        "and pacing do not hold anything back.\n"
+        "Nothing was served before: each draw begins with fresh counters, so that\n"
+        "frequency caps count only the ads of the page itself, and those need a session.\n"
+        "Budgets and caps are those of a new node; pacing does not hold anything back.\n"
         "\n"
         "Example:\n"
         "  nginx-ads decide --catalog catalog.json --request request.json --repeat 10000");

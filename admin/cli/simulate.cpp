@@ -19,7 +19,7 @@ namespace ads::cli {
 namespace {
 
 constexpr Seconds kDay = 86'400;
-constexpr uint64_t kMostDays = 30;
+constexpr uint64_t kMostDays = 92;
 constexpr double kMostRequests = 1e9;
 constexpr Seconds kEarliest = 1'769'904'000;  // 2026-02-01: days are counted from January
 
@@ -31,6 +31,8 @@ struct Options {
     std::string at;
     std::string pixel_loss = "8%";
     std::string click_rate = "0.5%";
+    std::string conversion_rate = "5%";
+    std::string weekend = "100%";
     std::string strategy;
     std::string plot;
     uint64_t days = 6;
@@ -114,6 +116,8 @@ Scenario scenario_of(const Options& options) {
     }
     s.pixel_loss = share_of(options.pixel_loss).value();
     s.click_rate = share_of(options.click_rate).value();
+    s.conversion_rate = share_of(options.conversion_rate).value();
+    s.weekend = share_of(options.weekend).value();
     s.seed = options.seed;
     if (!options.strategy.empty()) {
         s.strategy = named<Strategy>(options.strategy);
@@ -187,7 +191,7 @@ void add_simulate(CLI::App& app, Command& chosen) {
     sub->add_option("--requests", options->requests, "Requests a day (default 1M)")
         ->check(is_count())
         ->option_text("N");
-    sub->add_option("--days", options->days, "Days; the last is shown (default 6)")
+    sub->add_option("--days", options->days, "Days; the last is shown (default 6, at most 92)")
         ->check(whole_number(1, kMostDays))
         ->option_text("N");
     sub->add_option("--at", options->at, "Show this day, RFC 3339 (default today)")
@@ -198,6 +202,14 @@ void add_simulate(CLI::App& app, Command& chosen) {
         ->check(is_share())
         ->option_text("SHARE");
     sub->add_option("--click-rate", options->click_rate, "Clicks per impression (default 0.5%)")
+        ->check(is_share())
+        ->option_text("SHARE");
+    sub->add_option("--conversion-rate", options->conversion_rate,
+                    "Conversions per click (default 5%)")
+        ->check(is_share())
+        ->option_text("SHARE");
+    sub->add_option("--weekend", options->weekend,
+                    "Traffic of Saturdays and Sundays (default 100%)")
         ->check(is_share())
         ->option_text("SHARE");
     sub->add_option("--seed", options->seed, "Of the random numbers (default 1)")
@@ -224,7 +236,8 @@ void add_simulate(CLI::App& app, Command& chosen) {
         "Per limit: its aim, what was served and billed of it, how much it was passed, the\n"
         "root mean square deviation from its target, the worst minute in times of the even\n"
         "rate (/ in the hour after the outage), the share of minutes without a serve where\n"
-        "ten were due, and when it was used up, in local time.\n"
+        "ten were due, and when it was used up, in local time. Goals and lifetime budgets:\n"
+        "also what was used on all days.\n"
         "\n"
         "Example:\n"
         "  nginx-ads simulate --catalog catalog.json --traffic outage --plot day.svg");

@@ -1,15 +1,14 @@
-// Days in seconds: requests, decisions, pixels and the pacing tick, by the same
-// code that a worker runs.
+// Days in seconds: requests, decisions, later events and the pacing tick, on the code
+// that nginx runs.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/catalog/compile.hpp"
+#include "core/catalog/model.hpp"
 #include "progress.hpp"
 #include "request_file.hpp"
-#include "simulate_books.hpp"
 #include "simulate_traffic.hpp"
 
 namespace ads::cli {
@@ -21,7 +20,9 @@ struct Scenario {
     std::string traffic;  // a kind or a file
     std::optional<double> requests;
     double pixel_loss = 0.08;
-    double click_rate = 0.005;
+    double click_rate = 0.005;      // of impressions
+    double conversion_rate = 0.05;  // of clicks
+    double weekend = 1;             // traffic on Saturday and Sunday
     uint64_t seed = 1;
     std::optional<Strategy> strategy;    // for all groups
     std::optional<RequestFile> request;  // what is known of every visitor
@@ -37,6 +38,13 @@ struct Minute {
 
 enum class LimitOf { impressions, clicks, budget, nothing };
 
+// A whole local day of a limit.
+struct DayResult {
+    Seconds begin = 0;
+    double amount = 0;
+    double used = 0;
+};
+
 // What became of one limit on its last local day.
 struct Line {
     LimitOf of = LimitOf::nothing;
@@ -47,7 +55,6 @@ struct Line {
     Seconds day_begin = 0;
     std::string timezone;
     double amount = 0;  // impressions, clicks or micro-cents
-    double wall = 0;    // beyond which is over
     double used = 0;    // of the amount: served or confirmed
     uint64_t serves = 0;
     uint64_t impressions = 0;
@@ -61,6 +68,9 @@ struct Line {
     Seconds exhausted_at = 0;         // 0: not
     std::optional<double> caught_up;  // minutes after the outage
     std::vector<Minute> minutes;
+    std::vector<DayResult> days;  // all of them
+    double total = 0;             // of a goal or a lifetime budget; 0: neither
+    double total_used = 0;
 };
 
 struct Simulated {

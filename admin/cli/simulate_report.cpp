@@ -50,13 +50,14 @@ std::string titled(const Line& line) {
                              : fmt::format("{}{} \"{}\"", what, id, printable(line.name));
 }
 
+const char* unit_of(const Line& line) {
+    return money(line) ? "cents" : line.of == LimitOf::clicks ? "clicks" : "impressions";
+}
+
 // "100,000 impressions"
 std::string aim_of(const Line& line) {
     const auto whole = static_cast<uint64_t>(std::llround(shown(line, line.amount)));
-    return fmt::format("{} {}", grouped(whole),
-                       money(line)                  ? "cents"
-                       : line.of == LimitOf::clicks ? "clicks"
-                                                    : "impressions");
+    return fmt::format("{} {}", grouped(whole), unit_of(line));
 }
 
 std::string clock_text(const Line& line, Seconds at) {
@@ -104,12 +105,27 @@ std::string said(const Scenario& scenario, const Simulated& one) {
         "{}, the last of {}; {} traffic, {} requests in all; {:g} % of the pixels lost; seed {}",
         catalog::date_text(scenario.day).substr(0, 10), counted(scenario.days, "day"),
         scenario.traffic, grouped(one.requests), 100 * scenario.pixel_loss, scenario.seed);
+    if (scenario.weekend != 1) {
+        text += fmt::format("; {:g} % of the traffic on weekends", 100 * scenario.weekend);
+    }
     if (one.outage) {
         text += fmt::format("; nobody could ask from {} to {}",
                             catalog::date_text(one.outage->open).substr(11, 5),
                             catalog::date_text(one.outage->close).substr(11, 5));
     }
     return text;
+}
+
+// Of a goal or a lifetime budget: all days.
+void put_total(const Line& line, bool compared, size_t width) {
+    if (line.total > 0) {
+        out().put(wrapped(fmt::format("{}{}: {} of {} {} on all days, {}", titled(line),
+                                      compared ? fmt::format(", {}", name_of(line.strategy)) : "",
+                                      grouped(static_cast<uint64_t>(shown(line, line.total_used))),
+                                      grouped(static_cast<uint64_t>(shown(line, line.total))),
+                                      unit_of(line), percent(line.total_used / line.total, 3)),
+                          0, width));
+    }
 }
 
 // A column for each part of the day: where the delivery is, and the target.
@@ -175,6 +191,11 @@ void show_runs(const Scenario& scenario, const Runs& runs) {
         }
     }
     for (const auto& run : runs) {
+        for (const Line& line : run.lines) {
+            put_total(line, runs.size() > 1, width);
+        }
+    }
+    for (const auto& run : runs) {
         size_t charts = 0;
         for (const Line& line : run.lines) {
             if (line.of != LimitOf::nothing && line.amount > 0 && charts++ < kCharts &&
@@ -227,6 +248,18 @@ json_t* line_json(const Line& line) {
         line.exhausted_at == 0 ? json_null() : text_json(catalog::date_text(line.exhausted_at)));
     json_object_set_new(o, "caught_up_minutes",
                         real_or_null(line.caught_up.has_value(), line.caught_up.value_or(0)));
+    json_object_set_new(o, "total_amount", real_or_null(line.total > 0, shown(line, line.total)));
+    json_object_set_new(o, "total_used",
+                        real_or_null(line.total > 0, shown(line, line.total_used)));
+    json_t* days = json_array();
+    for (const DayResult& day : line.days) {
+        json_t* one = json_object();
+        json_object_set_new(one, "begin", text_json(catalog::date_text(day.begin)));
+        json_object_set_new(one, "amount", real_or_null(limited, shown(line, day.amount)));
+        json_object_set_new(one, "used", json_real(shown(line, day.used)));
+        json_array_append_new(days, one);
+    }
+    json_object_set_new(o, "days", days);
     return o;
 }
 

@@ -54,9 +54,9 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
-Traffic::Traffic(const std::string& kind, std::optional<double> per_day, uint64_t seed,
-                 Seconds last_day)
-    : per_day_(per_day.value_or(kUsualRequests)), seed_(seed) {
+Traffic::Traffic(const std::string& kind, std::optional<double> per_day, double weekend,
+                 uint64_t seed, Seconds last_day)
+    : per_day_(per_day.value_or(kUsualRequests)), weekend_(weekend), seed_(seed) {
     shape_.assign(kDay, 1);
     if (kind == "diurnal" || kind == "bursty" || kind == "outage") {
         for (Seconds s = 0; s < kDay; s++) {
@@ -137,8 +137,10 @@ void Traffic::make_day(Seconds midnight) {
         }
     }
     const double sum = std::accumulate(today_.begin(), today_.end(), 0.0);
+    const Seconds weekday = (midnight / kDay + 3) % 7;  // 1970-01-01 was a Thursday; 0: Monday
+    const double requests = per_day_ * (weekday >= 5 ? weekend_ : 1);
     for (double& value : today_) {
-        value *= per_day_ / sum;
+        value *= requests / sum;
     }
     for (Seconds s = 0; outage_ && s < kDay; s++) {
         if (midnight + s >= outage_->open && midnight + s < outage_->close) {

@@ -14,8 +14,9 @@ class Traffic {
 public:
     // flat, diurnal, bursty, outage, or a file of lines TIME,REQUESTS_PER_MINUTE.
     // Without `per_day` a file's numbers are taken as they are. `last_day` is the
-    // UTC midnight of the day with the outage. Throws Failure.
-    Traffic(const std::string& kind, std::optional<double> per_day, uint64_t seed,
+    // UTC midnight of the day with the outage. Saturdays and Sundays (UTC) have `weekend`
+    // times the requests of the other days. Throws Failure.
+    Traffic(const std::string& kind, std::optional<double> per_day, double weekend, uint64_t seed,
             Seconds last_day);
 
     // How many requests are expected in a second. Ask in the order of time.
@@ -32,6 +33,7 @@ private:
     std::vector<double> today_;
     Seconds midnight_ = -1;  // of today_
     double per_day_ = 0;
+    double weekend_ = 1;
     uint64_t seed_;
     bool bursts_ = false;
     std::optional<Interval> outage_;

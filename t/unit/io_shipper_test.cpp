@@ -80,11 +80,12 @@ TEST_F(ThreadsTest, TheShipperFailsBesideALoopThatWrites) {
 
 TEST_F(ThreadsTest, TheFeedFailsBesideALoopThatPolls) {
     CatalogFeed feed({.conninfo = kNoServer, .poll = 1000, .saved = folder_.file("saved")}, target_,
-                     this_process(), 1, std::make_shared<Turns>());
+                     this_process(), std::make_shared<Turns>());
     Seconds now = kNow;
-    EXPECT_TRUE(becomes_true([&] { return feed.poll(now++).outcome == Edit::unread; }));
+    EXPECT_TRUE(becomes_true(
+        [&] { return feed.poll(now++, target_.zone.term()).outcome == Edit::unread; }));
     feed.rest();
-    feed.poll(now);
+    feed.poll(now, target_.zone.term());
     feed.stop();
     EXPECT_EQ(target_.zone.generation(), 0u);
 }

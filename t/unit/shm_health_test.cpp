@@ -109,7 +109,7 @@ TEST(ShmHealth, AValueAroundAThresholdDoesNotFlap) {
         d.health.served(d.now, 500);
         d.pass(30);
         EXPECT_GT(d.ratio().value, 1.2);
-        d.impressions(500);
+        d.impressions(416);
         d.pass(30);
         EXPECT_LT(d.ratio().value, 1.2);
         EXPECT_EQ(d.ratio().state, HealthState::warning);
@@ -118,9 +118,10 @@ TEST(ShmHealth, AValueAroundAThresholdDoesNotFlap) {
 
 TEST(ShmHealth, AClockThatGoesBackStartsTheMinuteAgain) {
     Delivery d;
+    d.now += 600;  // within the hour
     d.health.served(d.now, 300);
     d.pass(30);
-    d.now -= 25;
+    d.now -= 40;
     d.pass(1);
     d.pass(58);
     EXPECT_EQ(d.ratio().state, HealthState::ok);

@@ -384,8 +384,8 @@ TEST_F(ShmBilling, WhatIsUndoneLeavesNoTrace) {
     };
     const std::string pacing =
         R"({"strategy": "asap", "cap_on": "impression", "daily_impression_cap": 50, "daily_click_cap": 50})";
-    for (const char* budget : {R"({"type": "daily", "amount_cents": 500})",
-                               R"({"type": "lifetime", "amount_cents": 500})"}) {
+    for (const char* budget : {R"({"type": "daily", "amount_cents": 5000})",
+                               R"({"type": "lifetime", "amount_cents": 5000})"}) {
         for (const char* model : {"cpm", "vcpm", "cpc", "cpa", "flat"}) {
             for (const Millis wait : {Millis{1000}, Millis{300'000}}) {
                 load(

@@ -19,7 +19,7 @@ std::string parsed(std::string_view text) {
     }
     std::string lines;
     for (const auto& stop : list->stops()) {
-        lines += stop.line() + ";";
+        lines += stop.target() + ";";
     }
     return lines;
 }
@@ -37,7 +37,7 @@ TEST(StopList, NamesComeBack) {
     for (const std::string name : {"a", "A & B", "#1", "100 %", " padded ", "B\xc3\xa4", "a\tb"}) {
         std::string error;
         const Stop stop{Stop::What::advertiser, 0, name};
-        const auto list = StopList::parse(stop.line() + "  # why: #1\n", error);
+        const auto list = StopList::parse(stop.target() + "  # why: #1\n", error);
         ASSERT_TRUE(list) << error;
         ASSERT_EQ(list->size(), 1U);
         EXPECT_TRUE(list->stops()[0].same_target(stop)) << name;
