@@ -36,7 +36,7 @@ sub statuses {
     });
 }
 
-plan tests => 421;
+plan tests => 445;
 run_tests();
 
 __DATA__

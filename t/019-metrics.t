@@ -6,6 +6,7 @@ use strict;
 use warnings;
 
 use lib 't/lib';
+use AdsTest::Clock;
 use JSON::PP ();
 use Test::More;
 
@@ -240,7 +241,8 @@ subtest 'health' => sub {
         '503 unavailable shutting_down', 'the end of nginx is one';
 };
 $ngx->stop;
-is_deeply [ $ngx->problems(allow => [ qr/\[(?:error|warn)\].*(?:PostgreSQL|alarming)/, qr/gone before it was told to stop/ ]) ], [], 'clean log, exit and reports';
+# The test told the master to end, stop() did not: it may find nobody.
+is_deeply [ grep { !/gone before it was told to stop/ } $ngx->problems(allow => [qr/\[(?:error|warn)\].*(?:PostgreSQL|alarming)/]) ], [], 'clean log, exit and reports';
 
 subtest 'health without a catalog' => sub {
     my $ngx = AdsTest::Nginx->new(

@@ -55,6 +55,7 @@ sub catalog_status {
 
 # Each in turn: one of them is the one that edits live.
 my @pids = sort keys %conn;
+is served_by($_), 1, "worker $_ reads the first catalog" for @pids;
 for my $round (1 .. $rounds) {
     my ($stopped, $other) = @pids[ $round % 2, 1 - $round % 2 ];
     my $name = "round $round";

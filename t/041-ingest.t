@@ -243,7 +243,7 @@ subtest 'poison' => sub {
         [ 'device 5'         => { device   => 5 } ],
         [ 'device 254'       => { device   => 254 } ],
         [ 'device 256'       => { device   => 256 } ],
-        [ 'invalid 12'       => { invalid  => 12 } ],
+        [ 'invalid 13'       => { invalid  => 13 } ],
         [ 'price too large'  => { price    => '10000000000000001' } ],
         [ 'a far time'       => { at       => '9223372036854775807' } ],
         [ 'a far issue'      => { issued   => '9223372036854775807' } ],

@@ -154,10 +154,11 @@ my $rich = <<'JSON';
         "content": {"src": "https://cdn.example.com/a.png", "alt": "Autumn sale"},
         "click_url": "https://acme.example/autumn?c={click_id}", "impression_url": "https://pixel.example/{cachebuster}"},
        {"id": 32, "type": "html", "content": {"markup": "<p>Autumn <strong>sale</strong> & more</p>"}, "click_url": "http://acme.example/"}]},
-    {"id": 5, "exclusive": "advertiser", "pacing": {"goal": {"impressions": 1}}},
+    {"id": 5, "exclusive": "advertiser", "pacing": {"goal": {"impressions": 1}}}]},
+  {"id": 9, "budget": {"type": "lifetime", "amount_cents": 10000000000, "spent_cents": 12.5},
+   "ad_groups": [
     {"id": 6, "pacing": {"goal": {"impressions": 1}, "daily_impression_cap": 5}},
-    {"id": 7, "pacing": {"goal": {"impressions": 1}, "cap_on": "serve"}}]},
-  {"id": 9, "budget": {"type": "lifetime", "amount_cents": 10000000000, "spent_cents": 12.5}}],
+    {"id": 7, "pacing": {"goal": {"impressions": 1}, "cap_on": "serve"}}]}],
  "experiments": [
    {"id": 3, "name": "Image or text", "ad_group": 12, "status": "running", "metric": "conversion", "alpha": 0.01, "min_sample": 5, "mde": 0.02,
     "allocation": "fixed", "variants": [{"creative": 32, "share": 0.3333333333}, {"creative": 31, "share": 0.6666666667}], "winner": 32},

@@ -257,6 +257,7 @@ finds(examine(@spool), 'spool', 'problem', qr/^3 segments, .* waits is 2 h old/,
 mkdir 'spool/quarantine' or die $!;
 write_file('spool/quarantine/x.seg', $head . record(time));
 finds(examine(@spool), 'quarantine', 'warning', qr/^1 file with events/, qr{spool/quarantine/\*\.txt});
+unlink 'spool/quarantine/x.seg' or die $!;
 write_file('spool/quarantine/x.damaged', 'xyz');
 finds(examine(@spool), 'quarantine', 'warning', qr/^1 file with damaged bytes of segments; their other events were shipped/, qr{spool/quarantine/\*\.damaged});
 unlink 'spool/quarantine/x.damaged' or die $!;

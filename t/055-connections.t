@@ -90,7 +90,7 @@ sub fails {
     ok ad($ngx), "$what: an ad";
     for my $part (qw(postgres catalog)) {
         my $error = '';
-        ok wait_until(sub { ($error = status($ngx)->{$part}{error} // '') =~ $why }, 60), "$what: the status tells it, $part" or diag $error;
+        ok wait_until(sub { ($error = status($ngx)->{$part}{ $part eq 'catalog' ? 'unreadable' : 'error' } // '') =~ $why }, 60), "$what: the status tells it, $part" or diag $error;
     }
     like $ngx->error_log, $why, "$what: and the log";
     unlike $ngx->error_log, qr/SeCrEt/, "$what: it keeps the password to itself";

@@ -24,7 +24,7 @@ sub tested {
 # Each makes something wrong in a prefix, and returns arguments for ads_nginx.
 my @wrong = (
     [ 'a missing parent', qr/\[emerg\] .*ads: invalid value ".*none\/spool" in "ads_spool": .*none.*No such file/, sub { ('none/spool') } ],
-    [ 'a file in its place', qr/\[emerg\] .*ads: invalid value ".*\/spool" in "ads_spool": not a folder/, sub { $_[0]->write_file('spool', 'x'); ('spool') } ],
+    [ 'a file in its place', qr/\[emerg\] .*ads: invalid value ".*\/occupied" in "ads_spool": not a folder/, sub { $_[0]->write_file('occupied', 'x'); ('occupied') } ],
     [ 'a file as its parent', qr/\[emerg\] .*ads: invalid value ".*file\/spool" in "ads_spool": .*not a (?:folder|directory)/i, sub { $_[0]->write_file('file', 'x'); ('file/spool') } ],
     [ 'a device in its place', qr/\[emerg\] .*ads: invalid value "\/dev\/null" in "ads_spool": not a folder/, sub { ('/dev/null') } ],
     [ 'a folder without the right to write', qr/\[emerg\] .*ads: invalid value ".*\/sealed" in "ads_spool": its mode does not let its owner write/,
@@ -39,7 +39,8 @@ for my $case (@wrong) {
         if ($user) {
             plan skip_all => 'root may write anywhere, and there is no user nobody' unless $nobody && getpwnam $nobody;
             chmod 0755, $ngx->prefix;
-            $text =~ s/^user .*$/user $nobody;/m;
+            my $group = getgrgid((getpwnam $nobody)[3]);
+            $text =~ s/^user .*$/user $nobody $group;/m;
         }
         my ($path) = $make->($ngx);
         $path = $ngx->path($path) unless $path =~ m{^/};
@@ -93,7 +94,7 @@ subtest 'a catalog without an end' => sub {
     my $generation = status($ngx)->{catalog}{generation};
     unlink $ngx->path('catalog.json') or die $!;
     rename $pipe, $ngx->path('catalog.json') or die $!;
-    ok wait_until(sub { (status($ngx)->{catalog}{error} // '') =~ /not a regular file/ }, 30), 'a live edit is refused as well';
+    ok wait_until(sub { $ngx->error_log =~ /ads: catalog ".*" cannot be read: .*not a regular file/ }, 30), 'a live edit is refused as well';
     is status($ngx)->{catalog}{generation}, $generation, 'the catalog stays';
     unlink $ngx->path('catalog.json') or die $!;
     $ngx->write_file('catalog.json.new', catalog(version => 2));

@@ -35,8 +35,8 @@ subtest 'a slow write' => sub {
     cmp_ok $after->{slow_write_ms} - $before->{slow_write_ms}, '>=', 3 * 300, 'with its time';
     cmp_ok $after->{longest_write_ms}, '>=', 300, 'and the longest';
     cmp_ok metric($ngx, 'ads_spool_slow_writes_total'), '>=', $after->{slow_writes}, 'there is a metric for the number';
-    cmp_ok metric($ngx, 'ads_spool_slow_write_milliseconds_total'), '>=', $after->{slow_write_ms}, 'one for the time';
-    cmp_ok metric($ngx, 'ads_spool_longest_write_milliseconds'), '>=', 300, 'and one for the longest';
+    cmp_ok metric($ngx, 'ads_spool_slow_write_seconds_total'), '>=', $after->{slow_write_ms} / 1000, 'one for the time';
+    cmp_ok metric($ngx, 'ads_spool_longest_write_seconds'), '>=', 0.3, 'and one for the longest';
     my @lines = $ngx->error_log =~ /^.*\[warn\].*ads: a write to the spool ".*" took \d+ ms.*$/mg;
     is scalar @lines, 1, 'the log tells it once';
     $ngx->stop;

@@ -4,6 +4,7 @@ use strict;
 use warnings;
 
 use lib 't/lib';
+use AdsTest::Clock;
 use File::Copy qw(copy);
 use List::Util qw(sum0);
 use Test::More;

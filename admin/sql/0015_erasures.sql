@@ -52,11 +52,13 @@ BEGIN
     IF EXISTS (SELECT FROM ads.erasures) AND cardinality(in_id) = ALL (ARRAY[cardinality(in_at),
             cardinality(in_consent), cardinality(in_session), cardinality(in_user)]) THEN
         SELECT array_agg(e.n) INTO erased
-        FROM (SELECT u.n, u.at, k.kind, CASE k.kind WHEN 'user' THEN u."user" ELSE u.session END AS name
+        FROM (SELECT u.n, u.at, u."user" = '' AS alone, k.of_user,
+                     sha256(convert_to(CASE WHEN k.of_user THEN u."user" ELSE u.session END, 'UTF8')) AS digest
               FROM unnest(in_at, in_consent, in_session, in_user) WITH ORDINALITY AS u (at, consent, session, "user", n),
-                   unnest('{session,user,linked}'::text[]) AS k (kind)
-              WHERE u.consent AND (k.kind = 'session' OR (k.kind = 'user') = (u."user" <> ''))) e
-             JOIN ads.erasures x ON x.kind = e.kind AND x.digest = sha256(convert_to(e.name, 'UTF8'))
+                   (VALUES (false), (true)) AS k (of_user)
+              WHERE u.consent AND (NOT k.of_user OR u."user" <> '')) e
+             JOIN ads.erasures x ON x.digest = e.digest
+                 AND CASE x.kind WHEN 'user' THEN e.of_user WHEN 'session' THEN NOT e.of_user ELSE NOT e.of_user AND e.alone END
         WHERE e.at <= extract(epoch FROM x.erased_at + interval '1 minute') * 1000;
         FOREACH place IN ARRAY coalesce(erased, '{}') LOOP
             in_consent[place] := false;
@@ -88,3 +90,4 @@ GRANT EXECUTE ON FUNCTION ads.mark_erased(text, text[], text[]), ads.prune_event
 GRANT EXECUTE ON FUNCTION ads.ingest(uuid[], int2[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int8[],
     int2[], int2[], bool[], text[], text[], text[], text[], text[]) TO ads_edge, ads_admin;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ads.erasures TO ads_admin;
+GRANT SELECT ON ads.erasures TO ads_report;

@@ -191,12 +191,18 @@ void put_storage(Out& out, const MainConf& conf) noexcept {
                 value(counts.damaged_bytes));
     put_counter(out, "ads_spool_slow_writes_total", "Writes to the spool that took 100 ms or more.",
                 value(counts.slow_writes));
-    put_counter(out, "ads_spool_slow_write_milliseconds_total",
-                "Time that slow writes took; all requests of a worker wait for one.",
-                value(counts.slow_write_ms));
-    put_gauge(out, "ads_spool_longest_write_milliseconds",
-              "Time of the longest slow write since the state was created.",
-              value(counts.longest_write_ms));
+    const auto put_seconds = [&](std::string_view name, uint64_t milliseconds) {
+        out.put(name);
+        out.put(' ');
+        out.millionths(static_cast<int64_t>(milliseconds * 1000));
+        out.put('\n');
+    };
+    put_head(out, "ads_spool_slow_write_seconds_total", "counter",
+             "Time that slow writes took; all requests of a worker wait for one.");
+    put_seconds("ads_spool_slow_write_seconds_total", value(counts.slow_write_ms));
+    put_head(out, "ads_spool_longest_write_seconds", "gauge",
+             "Time of the longest slow write since the state was created.");
+    put_seconds("ads_spool_longest_write_seconds", value(counts.longest_write_ms));
     put_head(out, "ads_shipped_total", "counter", "Events sent to PostgreSQL, by result.");
     for (const auto& [total, name] : kShipped) {
         put_sample(out, "ads_shipped_total", "result", name, worker->state().total(total));

@@ -73,7 +73,7 @@ private:
                                                      90'000, 120'000, 300'000};
     using Hours = std::array<std::atomic<uint64_t>, 2>;  // even and odd
 
-    static Day hour_of(Seconds now) noexcept { return static_cast<Day>(now / 3600 % 4096); }
+    static Day hour_of(Seconds now) noexcept { return static_cast<Day>(1 + now / 3600 % 4096); }
     static size_t bucket(Millis delay) noexcept {
         size_t i = 0;
         while (i < kEnds.size() && delay >= kEnds[i]) {

@@ -301,9 +301,12 @@ sub kill_all {
     my ($self) = @_;
     return unless $self->{running};
     my $master = $self->{master} // $self->{spawned};
+    # A master that stands still starts no worker that would keep the port.
+    kill STOP => $master;
+    wait_until { !alive($master, $self->{statuses}) || stopped($master) } 20, 'the master to stop';
     my @all = ($master, children($master));
     kill KILL => @all;
-    wait_until { !grep { alive($_, $self->{statuses}) } @all } 5;
+    wait_until { !grep { alive($_, $self->{statuses}) } @all } 60, 'all processes to die';
     @$self{qw(running stopped_by)} = (0, 'KILL');
     unlink $self->pid_file;
     return;
