@@ -67,7 +67,13 @@ EditReport CatalogFile::poll(Seconds now, Term term) {
         running_ = false;
         seen_ = mark_;
         report = std::move(report_);
-        again_ = report.outcome == Edit::waits || report.outcome == Edit::outdated;
+        // An error may pass while the file stays as it is; one that does not is told once.
+        const bool unread = report.outcome == Edit::unread;
+        again_ = unread || report.outcome == Edit::waits || report.outcome == Edit::outdated;
+        if (unread && report.text == told_) {
+            return {};
+        }
+        told_ = unread ? report.text : "";
         return report;
     }
     const FileMark mark = mark_of(path_.c_str());

@@ -108,7 +108,8 @@ private:
 
     FileMark seen_;       // of the file last read
     Seconds day_ = 0;     // for which it was compiled
-    bool again_ = false;  // publication waits, or was outdated
+    bool again_ = false;  // not read, or not published
+    std::string told_;    // why it cannot be read
     bool running_ = false;
     pthread_t thread_{};
     std::atomic<bool> finished_{false};

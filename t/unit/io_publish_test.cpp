@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -242,6 +243,26 @@ TEST_F(PublishTest, AFileThatIsGone) {
     save(catalog_of({12}));
     EXPECT_EQ(outcome().outcome, Outcome::unchanged);
     EXPECT_EQ(unreadable(), "");
+}
+
+// What cannot be read for a moment is read again, though the file has not changed.
+TEST_F(PublishTest, AReadErrorThatPasses) {
+    save(catalog_of({12}));
+    ASSERT_EQ(outcome().outcome, Outcome::published);
+    save(catalog_of({12, 13}));
+    rlimit files{};
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
+    const rlimit none{0, files.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const auto report = outcome();
+    for (int i = 0; i < 100; i++) {
+        EXPECT_EQ(editor().poll(kNow, term_).outcome, Outcome::none) << "said once";
+        poll(nullptr, 0, 1);
+    }
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
+    EXPECT_EQ(report.outcome, Outcome::unread);
+    EXPECT_NE(report.text.find("Too many open files"), std::string::npos) << report.text;
+    EXPECT_EQ(outcome().outcome, Outcome::published);
 }
 
 // The openings are known for some days only: a new day compiles anew.
