@@ -1,5 +1,5 @@
-// Goals and lifetime budgets over whole flights, on the State, Pacer and Billing that nginx
-// runs, with the clock and the traffic of a simulation. Each request is offered to every ad
+// Goals and lifetime budgets over whole flights, on the State, Ledger, Billing and Pacer that
+// nginx runs, with the clock and the traffic of a simulation. Each request is offered to every ad
 // group that is open: what differs between them is only when they may be served.
 #include <gtest/gtest.h>
 
@@ -11,7 +11,8 @@
 #include "core/catalog/calendar.hpp"
 #include "core/catalog/compile.hpp"
 #include "core/rng.hpp"
-#include "shm/billing.hpp"
+#include "shm/completion.hpp"
+#include "shm/ledger.hpp"
 #include "shm/pacer.hpp"
 #include "shm_memory.hpp"
 
@@ -78,8 +79,7 @@ struct FlightOf {
     std::string schedule = "[]";
     bool budget = false;  // a lifetime budget instead of a goal
     bool held = true;     // to the figures, before two weeks are known
-    bool held_later = true;
-    uint64_t goal = 0;  // impressions
+    uint64_t goal = 0;    // impressions
     uint64_t billed = 0;
 
     double delivered() const { return static_cast<double>(billed) / static_cast<double>(goal); }
@@ -136,7 +136,7 @@ protected:
 class Site : Node {
 public:
     Site(const Traffic& traffic, std::vector<FlightOf>& flights, uint64_t seed)
-        : traffic_(traffic), flights_(flights), rng_(seed) {
+        : traffic_(traffic), flights_(flights), rng_(2 * seed), visitors_(2 * seed + 1) {
         set_goals();
     }
 
@@ -217,48 +217,24 @@ private:
         }
     }
 
-    bool toss(uint32_t index, Day day) {
-        const GroupRecord& group = image_.groups()[index];
-        pacing::Threshold threshold = pacing::kAlways;
-        const auto apply = [&](uint32_t slot) {
-            threshold = pacing::combined(threshold, state_.pace(slot).threshold.load());
-        };
-        if (group.limits(EventType::impression)) {
-            apply(groups_[index].impressions_pace);
-        }
-        if (image_.campaign_of(group).has_budget) {
-            const CampaignSlots& campaign = campaigns_[group.campaign];
-            apply(campaign.paces[static_cast<size_t>(group.strategy)]);
-            count_day(state_.wall(campaign.budget).tosses, day, 1);
-            count_day(state_.wall(campaign.budget).offered, day, billing_->price(index, day));
-        }
-        state_.mark_tossed(groups_[index].counters);
-        return pacing::passes(rng_.next(), threshold);
-    }
-
     void request(Millis now, uint64_t requests) {
-        for (const size_t curve :
-             {size_t{0}, size_t{state_.curve_of(image_.placements()[0].hash)}}) {
-            state_.curves()[curve].requests.fetch_add(requests);
-        }
+        state_.add_requests(image_.placements()[0].hash, requests);
+        const Request asked{.now = now};
+        Ledger ledger({image_, slots_, state_, frequency_, rng_, serves_, kReservation}, asked,
+                      kNoAnonymousCap, nullptr);
         for (uint32_t i = 0; i < image_.groups().size(); i++) {
-            const GroupRecord& group = image_.groups()[i];
-            const auto open = image_.get(group.open);
+            const auto open = image_.get(image_.groups()[i].open);
             if (std::none_of(open.begin(), open.end(), [&](const Interval& interval) {
                     return interval.open <= now / 1000 && now / 1000 < interval.close;
                 })) {
                 continue;
             }
-            const Day day = image_.day_of(image_.campaign_of(group), now / 1000);
             for (uint64_t n = 0; n < requests; n++) {
-                MicroCents reserved = 0;
-                if (!toss(i, day)) {
-                    state_.refuse(groups_[i].counters, Reason::pacing, day, 1);
-                } else if (billing_->take(i, now, reserved)) {
-                    state_.slot(groups_[i].counters).at(Counter::serves).count(day, 1, day);
-                    if (rng_.unit() >= kLost) {
-                        served_.push_back({i, now, reserved});
-                    }
+                Pick pick{.placement = 0, .group = i};
+                if (!ledger.toss(i)) {
+                    ledger.refused(0, i, Reason::pacing);
+                } else if (ledger.take(pick) == Reason::none && visitors_.unit() >= kLost) {
+                    served_.push_back({i, now, pick.reserved});
                 }
             }
         }
@@ -268,24 +244,23 @@ private:
     void confirm(Millis now) {
         for (const Serve& serve : served_) {
             const GroupRecord& group = image_.groups()[serve.group];
-            const Event event{.type = EventType::impression,
-                              .time = now,
-                              .issued = serve.at,
-                              .ad_group = group.id,
-                              .price = group.price_of(EventType::impression)};
-            if (billing_->settle(event, serve.group, serve.reserved) == Invalid::none) {
+            Event event{.type = EventType::impression,
+                        .time = now,
+                        .issued = serve.at,
+                        .ad_group = group.id,
+                        .price = group.price_of(EventType::impression)};
+            billing_->bill(event, serve.reserved);
+            if (event.invalid == Invalid::none) {
                 flights_[group.id - 1].billed++;
-                const Day day = image_.day_of(image_.campaign_of(group), now / 1000);
-                state_.slot(groups_[serve.group].counters)
-                    .at(Counter::impressions)
-                    .count(day, 1, day);
             }
+            Completion::of(image_, slots_, event, kNone).count(state_, now / 1000);
         }
         served_.clear();
     }
 
     double normal() {
-        return std::sqrt(-2 * std::log(1 - rng_.unit())) * std::cos(2 * M_PI * rng_.unit());
+        return std::sqrt(-2 * std::log(1 - visitors_.unit())) *
+               std::cos(2 * M_PI * visitors_.unit());
     }
 
     uint64_t poisson(double mean) {
@@ -294,22 +269,27 @@ private:
                 std::max(0.0, std::round(mean + std::sqrt(mean) * normal())));
         }
         uint64_t n = 0;
-        for (double left = std::exp(-mean), product = rng_.unit(); product > left; n++) {
-            product *= rng_.unit();
+        for (double left = std::exp(-mean), product = visitors_.unit(); product > left; n++) {
+            product *= visitors_.unit();
         }
         return n;
     }
 
     const Traffic& traffic_;
     std::vector<FlightOf>& flights_;
-    Rng rng_;
+    Rng rng_;              // of the node
+    Rng visitors_;         // not those of the node: a change there keeps the traffic
+    Frequency frequency_;  // nobody has a session
+    uint64_t serves_ = 0;
     std::vector<Serve> served_;
     Seconds day_ = 0;
     double noise_ = 1;
 };
 
-void print(const std::vector<FlightOf>& flights) {
-    for (const FlightOf& flight : flights) {
+// What was billed of each goal, on the seed on which it was least.
+void print(const char* title, const std::vector<FlightOf>& least) {
+    std::printf("%s, the lowest of %d\n", title, long_form() ? 10 : 1);
+    for (const FlightOf& flight : least) {
         std::printf("  %-52s %9llu %9llu  %7.3f %%\n", flight.name.c_str(),
                     static_cast<unsigned long long>(flight.goal),
                     static_cast<unsigned long long>(flight.billed), 100 * flight.delivered());
@@ -335,7 +315,7 @@ std::vector<FlightOf> flights_from(Seconds monday) {
         // Its visitors change their clock, the campaign does not.
         {"18:00 to 02:00 in New York, visitors in Berlin", "America/New_York", day(1, 15),
          day(11, 4), R"([{"days": ["mon", "wed", "thu", "sat"], "from": "18:00", "to": "02:00"}])",
-         false, false, false},
+         false, false},
         {"Mondays only, of three weeks", berlin, day(0, -1), day(21, -2), R"([{"days": ["mon"]}])"},
         {"Tuesday 15:00 to Wednesday 11:00, in Lord Howe", "Australia/Lord_Howe", day(1, 15),
          day(16, 11)},
@@ -356,7 +336,7 @@ std::vector<FlightOf> fly(Seconds learn_from, std::vector<FlightOf> flights, uin
     }
     const Traffic traffic("Europe/Berlin", 0.1, learn_from, last + kDay);
     Site site(traffic, flights, seed);
-    const Seconds step = long_form() ? 5 : 15;
+    const Seconds step = 15;
     first = first / kDay * kDay;
     site.run(std::min(learn_from, first), first, 60);
     site.run(first, last + 3600, step);
@@ -473,31 +453,33 @@ TEST_F(ShmShare, OfALongFlight) {
 
 // ---- whole flights ----
 
-TEST(ShmFlights, AreDeliveredOnceTwoWeeksAreKnown) {
-    for (uint64_t seed = 201; seed <= (long_form() ? 205u : 201u); seed++) {
-        // Over the changes of the clock in New York, Berlin and Lord Howe.
-        const Seconds monday = utc(2027, 3, 22);
-        const auto flights = fly(monday - 16 * kDay, flights_from(monday), seed);
-        std::printf("two weeks known, seed %llu\n", static_cast<unsigned long long>(seed));
-        print(flights);
-        for (const FlightOf& flight : flights) {
-            EXPECT_GE(flight.delivered(), flight.held_later ? 0.995 : 0) << flight.name;
-            EXPECT_LE(flight.billed, flight.goal) << flight.name << ": over";
+// Over the changes of the clock in New York, Berlin and Lord Howe.
+void hold(const char* title, Seconds learn_for, double goal, bool FlightOf::*held) {
+    const Seconds monday = utc(2027, 3, 22);
+    std::vector<FlightOf> least;
+    for (uint64_t seed = 201; seed <= (long_form() ? 210u : 201u); seed++) {
+        const auto flights = fly(monday - learn_for, flights_from(monday), seed);
+        for (size_t i = 0; i < flights.size(); i++) {
+            const FlightOf& flight = flights[i];
+            EXPECT_GE(flight.delivered(), all || flight.held ? goal : 0)
+                << flight.name << ", seed " << seed;
+            EXPECT_LE(flight.billed, flight.goal) << flight.name << ", seed " << seed << ": over";
+            if (least.size() == i) {
+                least.push_back(flight);
+            } else if (flight.billed < least[i].billed) {
+                least[i] = flight;
+            }
         }
     }
+    print(title, least);
+}
+
+TEST(ShmFlights, AreDeliveredOnceTwoWeeksAreKnown) {
+    hold("two weeks known", 16 * kDay, 0.995, true);
 }
 
 TEST(ShmFlights, AreDeliveredByActiveTimeBefore) {
-    for (uint64_t seed = 201; seed <= (long_form() ? 205u : 201u); seed++) {
-        const Seconds monday = utc(2027, 3, 22);
-        const auto flights = fly(monday - 2 * kDay, flights_from(monday), seed);
-        std::printf("nothing known, seed %llu\n", static_cast<unsigned long long>(seed));
-        print(flights);
-        for (const FlightOf& flight : flights) {
-            EXPECT_GE(flight.delivered(), flight.held ? 0.97 : 0) << flight.name;
-            EXPECT_LE(flight.billed, flight.goal) << flight.name << ": over";
-        }
-    }
+    hold("nothing known", 2 * kDay, 0.97, false);
 }
 
 }  // namespace
