@@ -27,8 +27,8 @@ Seconds moment(const std::string& text) {
     return text.empty() ? std::time(nullptr) : catalog::parse_date(text).value();
 }
 
-CLI::Validator is_moment() {
-    return CLI::Validator(
+Validator is_moment() {
+    return Validator(
         [](const std::string& text) {
             return catalog::parse_date(text)
                        ? std::string()

@@ -1,8 +1,8 @@
 // Catalogs that the command line names.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
+#include "arguments.hpp"
 
 #include "core/catalog/compile.hpp"
 
@@ -14,6 +14,6 @@ void show_errors(const std::string& file, const std::vector<catalog::Error>& err
 
 // The value of --at; empty is now.
 Seconds moment(const std::string& text);
-CLI::Validator is_moment();
+Validator is_moment();
 
 }  // namespace ads::cli

@@ -3,38 +3,38 @@
 // whole command line is known to be right.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 
+#include "arguments.hpp"
 #include "output.hpp"
 
 namespace ads::cli {
 
 using Command = std::function<Exit()>;
 
-void add_validate(CLI::App& app, Command& chosen);
-void add_decide(CLI::App& app, Command& chosen);
-void add_why(CLI::App& app, Command& chosen);
-void add_simulate(CLI::App& app, Command& chosen);
-void add_pacing(CLI::App& app, Command& chosen);
-void add_stop(CLI::App& app, Command& chosen);
-void add_spool(CLI::App& app, Command& chosen);
-void add_key(CLI::App& app, Command& chosen);
-void add_token(CLI::App& app, Command& chosen);
-void add_consent(CLI::App& app, Command& chosen);
-void add_consent_decode(CLI::App& consent, Command& chosen);
-void add_migrate(CLI::App& app, Command& chosen);
-void add_import(CLI::App& app, Command& chosen);
-void add_export(CLI::App& app, Command& chosen);
-void add_doctor(CLI::App& app, Command& chosen);
-void add_creative(CLI::App& app, Command& chosen);
-void add_url(CLI::App& app, Command& chosen);
-void add_manage(CLI::App& app, Command& chosen);
-void add_scheduler(CLI::App& app, Command& chosen);
-void add_experiment(CLI::App& app, Command& chosen);
-void add_forecast(CLI::App& app, Command& chosen);
-void add_report(CLI::App& app, Command& chosen);
-void add_dispatch(CLI::App& app, Command& chosen);
-void add_privacy(CLI::App& app, Command& chosen);
+void add_validate(Arguments& app, Command& chosen);
+void add_decide(Arguments& app, Command& chosen);
+void add_why(Arguments& app, Command& chosen);
+void add_simulate(Arguments& app, Command& chosen);
+void add_pacing(Arguments& app, Command& chosen);
+void add_stop(Arguments& app, Command& chosen);
+void add_spool(Arguments& app, Command& chosen);
+void add_key(Arguments& app, Command& chosen);
+void add_token(Arguments& app, Command& chosen);
+void add_consent(Arguments& app, Command& chosen);
+void add_consent_decode(Arguments& consent, Command& chosen);
+void add_migrate(Arguments& app, Command& chosen);
+void add_import(Arguments& app, Command& chosen);
+void add_export(Arguments& app, Command& chosen);
+void add_doctor(Arguments& app, Command& chosen);
+void add_creative(Arguments& app, Command& chosen);
+void add_url(Arguments& app, Command& chosen);
+void add_manage(Arguments& app, Command& chosen);
+void add_scheduler(Arguments& app, Command& chosen);
+void add_experiment(Arguments& app, Command& chosen);
+void add_forecast(Arguments& app, Command& chosen);
+void add_report(Arguments& app, Command& chosen);
+void add_dispatch(Arguments& app, Command& chosen);
+void add_privacy(Arguments& app, Command& chosen);
 
 }  // namespace ads::cli

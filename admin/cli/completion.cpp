@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
+
 #include "version.hpp"
 
 namespace ads::cli {
@@ -154,7 +156,7 @@ std::string manual(const CLI::App& root) {
 
 }  // namespace
 
-void add_completion(CLI::App& app, Command& chosen) {
+void add_completion(Arguments& app, Command& chosen) {
     auto* completion =
         app.add_subcommand("completion", "Print what makes a shell complete the command line");
     completion->require_subcommand(1);
@@ -166,7 +168,7 @@ void add_completion(CLI::App& app, Command& chosen) {
         shell->footer(fmt::format("Example:\n  nginx-ads completion {} > FILE", name));
         shell->callback([&app, &chosen, script] {
             chosen = [&app, script] {
-                out().put(script(app));
+                out().put(script(app.app()));
                 return Exit::ok;
             };
         });
@@ -177,7 +179,7 @@ void add_completion(CLI::App& app, Command& chosen) {
     man->footer("Example:\n  nginx-ads man > /usr/local/share/man/man1/nginx-ads.1");
     man->callback([&app, &chosen] {
         chosen = [&app] {
-            out().put(manual(app));
+            out().put(manual(app.app()));
             return Exit::ok;
         };
     });

@@ -5,6 +5,6 @@
 
 namespace ads::cli {
 
-void add_completion(CLI::App& app, Command& chosen);
+void add_completion(Arguments& app, Command& chosen);
 
 }  // namespace ads::cli

@@ -186,8 +186,8 @@ Exit check(const Check& options) {
     return Exit::ok;
 }
 
-CLI::Validator is_header() {
-    return CLI::Validator(
+Validator is_header() {
+    return Validator(
         [](const std::string& text) {
             const size_t colon = text.find(':');
             return colon != text.npos && colon > 0
@@ -197,8 +197,8 @@ CLI::Validator is_header() {
         "HEADER");
 }
 
-CLI::Validator is_cookie_keys() {
-    return CLI::Validator(
+Validator is_cookie_keys() {
+    return Validator(
         [](const std::string& text) {
             return CookieKeys::parse(text)
                        ? std::string()
@@ -208,7 +208,7 @@ CLI::Validator is_cookie_keys() {
         "KEY");
 }
 
-void add_check(CLI::App& consent, Command& chosen) {
+void add_check(Arguments& consent, Command& chosen) {
     auto options = std::make_shared<Check>();
     auto* app = consent.add_subcommand("check", "Say what the signals of a request allow");
     app->add_option("--header", options->headers, "A header of the request; may be repeated")
@@ -220,7 +220,7 @@ void add_check(CLI::App& consent, Command& chosen) {
                     "Ask only these: cookie, tcf, gpp, gpc; a list with commas (default all)")
         ->delimiter(',')
         ->allow_extra_args(false)
-        ->check(CLI::IsMember({"cookie", "tcf", "gpp", "gpc"}))
+        ->check(one_of({"cookie", "tcf", "gpp", "gpc"}))
         ->option_text("SOURCES");
     app->add_option("--cookie-name", options->cookie,
                     "The cookie of preferences (default consent_preferences)")
@@ -253,7 +253,7 @@ void add_check(CLI::App& consent, Command& chosen) {
 
 }  // namespace
 
-void add_consent(CLI::App& app, Command& chosen) {
+void add_consent(Arguments& app, Command& chosen) {
     auto* consent =
         app.add_subcommand("consent", "Say what the consent signals of a request allow");
     consent->require_subcommand(1);

@@ -113,7 +113,7 @@ Exit decode(const Options& options) {
 
 }  // namespace
 
-void add_consent_decode(CLI::App& consent, Command& chosen) {
+void add_consent_decode(Arguments& consent, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* app = consent.add_subcommand("decode", "Show what stands in a GPP string");
     app->add_option("STRING", options->text, "The GPP string")->required();

@@ -149,7 +149,7 @@ Exit preview(const Preview& options) {
     return Exit::ok;
 }
 
-void add_sanitize(CLI::App& creative, Command& chosen) {
+void add_sanitize(Arguments& creative, Command& chosen) {
     auto options = std::make_shared<Sanitize>();
     auto* app = creative.add_subcommand("sanitize", "Print what is safe of an HTML creative");
     app->add_option("FILE", options->files, "Creatives; - is standard input, and the default")
@@ -173,7 +173,7 @@ void add_sanitize(CLI::App& creative, Command& chosen) {
     });
 }
 
-void add_preview(CLI::App& creative, Command& chosen) {
+void add_preview(Arguments& creative, Command& chosen) {
     auto options = std::make_shared<Preview>();
     auto* app = creative.add_subcommand("preview", "Write a page that shows a creative, cleaned");
     app->add_option("FILE", options->file, "The creative; - is standard input, and the default")
@@ -194,7 +194,7 @@ void add_preview(CLI::App& creative, Command& chosen) {
 
 }  // namespace
 
-void add_creative(CLI::App& app, Command& chosen) {
+void add_creative(Arguments& app, Command& chosen) {
     auto* creative = app.add_subcommand("creative", "Clean HTML creatives and look at them");
     creative->require_subcommand(1);
     creative->footer("Example:\n  nginx-ads creative sanitize banner.html");

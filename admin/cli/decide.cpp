@@ -364,7 +364,7 @@ Exit run(const Options& options) {
 
 }  // namespace
 
-void add_decide(CLI::App& app, Command& chosen) {
+void add_decide(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* sub = app.add_subcommand("decide", "Say what would be served for a request, and why");
     sub->add_option("--catalog", options->catalog, "The catalog; - is standard input")

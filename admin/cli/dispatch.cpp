@@ -231,8 +231,8 @@ Exit retry(const Options& options) {
     return Exit::ok;
 }
 
-CLI::Validator is_network() {
-    return CLI::Validator(
+Validator is_network() {
+    return Validator(
         [](const std::string& text) {
             return parse_allowed(text) ? std::string()
                                        : fmt::format(
@@ -243,11 +243,11 @@ CLI::Validator is_network() {
         "NETWORK");
 }
 
-void add_database(CLI::App* sub, const std::shared_ptr<Options>& options) {
+void add_database(Arguments* sub, const std::shared_ptr<Options>& options) {
     sub->add_option("--database", options->work.database, kDatabaseHelp)->option_text("CONNINFO");
 }
 
-void add_limits(CLI::App* sub, const std::shared_ptr<Options>& options) {
+void add_limits(Arguments* sub, const std::shared_ptr<Options>& options) {
     DispatchOptions& work = options->work;
     const auto time = [&](const char* name, std::string& value, const char* what) {
         sub->add_option(name, value, what)->check(is_timeout())->option_text("TIME");
@@ -267,7 +267,7 @@ void add_limits(CLI::App* sub, const std::shared_ptr<Options>& options) {
         ->option_text("N");
 }
 
-void add_network(CLI::App* sub, const std::shared_ptr<Options>& options) {
+void add_network(Arguments* sub, const std::shared_ptr<Options>& options) {
     sub->add_option("--allow-address", options->allowed,
                     "A network of yours that may be dialled although it is not public, and on "
                     "which port (default 443); may be repeated")
@@ -276,7 +276,7 @@ void add_network(CLI::App* sub, const std::shared_ptr<Options>& options) {
         ->option_text("NETWORK[:PORT]");
     sub->add_option("--ca-file", options->work.limits.ca_file,
                     "Who certificates must come from, instead of the system's list")
-        ->check(CLI::ExistingFile)
+        ->check(existing_file())
         ->option_text("FILE");
     sub->add_option("--resolve", options->work.resolve,
                     "What a name stands for, instead of asking DNS; may be repeated, for a second "
@@ -288,7 +288,7 @@ void add_network(CLI::App* sub, const std::shared_ptr<Options>& options) {
 
 }  // namespace
 
-void add_dispatch(CLI::App& app, Command& chosen) {
+void add_dispatch(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* sub = app.add_subcommand("dispatch", "Fetch the pixels of third parties");
     sub->require_subcommand(1);

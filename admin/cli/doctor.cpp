@@ -438,7 +438,7 @@ Exit doctor(const Options& options) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, Command& chosen) {
+void add_doctor(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* sub = app.add_subcommand("doctor", "Examine database, spool and node, with remedies");
     sub->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");

@@ -160,9 +160,9 @@ Exit analyze(const Options& options) {
 
 }  // namespace
 
-void add_experiment(CLI::App& app, Command& chosen) {
+void add_experiment(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
-    auto* sub = app.get_subcommand("experiment")
+    auto* sub = app.find_subcommand("experiment")
                     ->add_subcommand("analyze", "Compare the variants: look as often as you like");
     sub->add_option("ID", options->id, "The experiment")
         ->required()

@@ -50,7 +50,7 @@ Exit export_catalog(const Options& options) {
 
 }  // namespace
 
-void add_export(CLI::App& app, Command& chosen) {
+void add_export(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* sub = app.add_subcommand("export", "Print the catalog in PostgreSQL as a document");
     sub->add_option("FILE", options->file,

@@ -147,7 +147,7 @@ Exit forecast(const Options& options) {
 
 }  // namespace
 
-void add_forecast(CLI::App& app, Command& chosen) {
+void add_forecast(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* sub = app.add_subcommand("forecast", "Say how long a budget lasts");
     sub->require_subcommand(1);

@@ -58,8 +58,8 @@ std::string shown_url(const std::string& url) {
         at == url.npos || begin == url.npos ? url : url.substr(0, begin + 3) + url.substr(at + 1));
 }
 
-CLI::Validator is_web_address() {
-    return CLI::Validator(
+Validator is_web_address() {
+    return Validator(
         [](const std::string& text) {
             const size_t scheme = text.starts_with("http://")    ? 7
                                   : text.starts_with("https://") ? 8

@@ -1,9 +1,9 @@
 // What another program answers over HTTP.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <string>
+#include "arguments.hpp"
 
 namespace ads::cli {
 
@@ -20,6 +20,6 @@ HttpAnswer http_get(const std::string& url, std::chrono::milliseconds timeout);
 std::string shown_url(const std::string& url);
 
 // Of an option whose value is such an address.
-CLI::Validator is_web_address();
+Validator is_web_address();
 
 }  // namespace ads::cli

@@ -319,7 +319,7 @@ Exit import(const Options& options) {
 
 }  // namespace
 
-void add_import(CLI::App& app, Command& chosen) {
+void add_import(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* sub = app.add_subcommand("import", "Put a catalog into PostgreSQL, and say what changes");
     sub->add_option("FILE", options->file, "The catalog; - is standard input")

@@ -143,7 +143,7 @@ Exit check(const std::string& path) {
     return Exit::ok;
 }
 
-void add_generate(CLI::App& key, Command& chosen) {
+void add_generate(Arguments& key, Command& chosen) {
     auto options = std::make_shared<Generate>();
     auto* app = key.add_subcommand("generate", "Make a key of 64 random hex digits");
     app->add_option("--id", options->id, "The key's id, 1 to 255 (default 1)")
@@ -162,7 +162,7 @@ void add_generate(CLI::App& key, Command& chosen) {
     app->callback([options, &chosen] { chosen = [options] { return generate(*options); }; });
 }
 
-void add_rotate(CLI::App& key, Command& chosen) {
+void add_rotate(Arguments& key, Command& chosen) {
     auto options = std::make_shared<Rotate>();
     auto* app = key.add_subcommand("rotate", "Put a new key on top of a key ring");
     app->add_option("FILE", options->path, "The key ring, which is replaced in one step")
@@ -181,7 +181,7 @@ void add_rotate(CLI::App& key, Command& chosen) {
     app->callback([options, &chosen] { chosen = [options] { return rotate(*options); }; });
 }
 
-void add_check(CLI::App& key, Command& chosen) {
+void add_check(Arguments& key, Command& chosen) {
     auto path = std::make_shared<std::string>();
     auto* app = key.add_subcommand("check", "Say which keys a key ring has and which one signs");
     app->add_option("FILE", *path, "The key ring; - is standard input")
@@ -193,7 +193,7 @@ void add_check(CLI::App& key, Command& chosen) {
 
 }  // namespace
 
-void add_key(CLI::App& app, Command& chosen) {
+void add_key(Arguments& app, Command& chosen) {
     auto* key = app.add_subcommand("key", "Make, rotate and check the key ring of ads_secret");
     key->require_subcommand(1);
     key->footer("Example:\n  nginx-ads key generate --output /etc/nginx-ads/secret");

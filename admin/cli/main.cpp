@@ -1,6 +1,7 @@
 // nginx-ads: the command beside the module.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -51,7 +52,8 @@ void call_commands(CLI::App& app) {
     }
 }
 
-void describe(CLI::App& app, Command& chosen) {
+void describe(Arguments& arguments, Command& chosen) {
+    CLI::App& app = arguments.app();
     app.name("nginx-ads");
     app.set_version_flag("-V,--version", "nginx-ads " ADS_VERSION, "Print the version and exit");
     app.set_help_flag("-h,--help", "Print this help and exit");
@@ -61,30 +63,30 @@ void describe(CLI::App& app, Command& chosen) {
     app.get_formatter()->column_width(28);
     app.footer(kFooter);
     app.require_subcommand(1);
-    add_validate(app, chosen);
-    add_decide(app, chosen);
-    add_why(app, chosen);
-    add_simulate(app, chosen);
-    add_pacing(app, chosen);
-    add_stop(app, chosen);
-    add_spool(app, chosen);
-    add_key(app, chosen);
-    add_token(app, chosen);
-    add_consent(app, chosen);
-    add_migrate(app, chosen);
-    add_import(app, chosen);
-    add_export(app, chosen);
-    add_doctor(app, chosen);
-    add_creative(app, chosen);
-    add_url(app, chosen);
-    add_manage(app, chosen);
-    add_scheduler(app, chosen);
-    add_experiment(app, chosen);
-    add_forecast(app, chosen);
-    add_report(app, chosen);
-    add_dispatch(app, chosen);
-    add_privacy(app, chosen);
-    add_completion(app, chosen);
+    add_validate(arguments, chosen);
+    add_decide(arguments, chosen);
+    add_why(arguments, chosen);
+    add_simulate(arguments, chosen);
+    add_pacing(arguments, chosen);
+    add_stop(arguments, chosen);
+    add_spool(arguments, chosen);
+    add_key(arguments, chosen);
+    add_token(arguments, chosen);
+    add_consent(arguments, chosen);
+    add_migrate(arguments, chosen);
+    add_import(arguments, chosen);
+    add_export(arguments, chosen);
+    add_doctor(arguments, chosen);
+    add_creative(arguments, chosen);
+    add_url(arguments, chosen);
+    add_manage(arguments, chosen);
+    add_scheduler(arguments, chosen);
+    add_experiment(arguments, chosen);
+    add_forecast(arguments, chosen);
+    add_report(arguments, chosen);
+    add_dispatch(arguments, chosen);
+    add_privacy(arguments, chosen);
+    add_completion(arguments, chosen);
     call_commands(app);
 }
 
@@ -106,13 +108,13 @@ std::optional<Exit> read_command_line(CLI::App& app, int argc, char** argv) {
 
 Exit run(int argc, char** argv) {
     Command chosen;
-    CLI::App app(
+    Arguments arguments(
         "What goes with the nginx-ads module: catalogs, decisions, the spool, keys, tokens, "
         "consent, PostgreSQL.");
-    describe(app, chosen);
+    describe(arguments, chosen);
     Exit exit = Exit::ok;
     try {
-        const auto ended = read_command_line(app, argc, argv);
+        const auto ended = read_command_line(arguments.app(), argc, argv);
         exit = ended ? *ended : chosen();
         out().flush();
     } catch (const ReaderGone&) {

@@ -68,7 +68,7 @@ using See = Exit (*)(const Look&);
 // One kind's commands.
 class Adder {
 public:
-    Adder(CLI::App& parent, Kind kind, Command& chosen)
+    Adder(Arguments& parent, Kind kind, Command& chosen)
         : parent_(parent), kind_(kind), words_(words_of(kind)), chosen_(chosen) {}
 
     void add_all() {
@@ -90,13 +90,13 @@ public:
     }
 
 private:
-    CLI::App* subcommand(const char* verb, const std::string& help, const std::string& example) {
+    Arguments* subcommand(const char* verb, const std::string& help, const std::string& example) {
         auto* app = parent_.add_subcommand(verb, help);
         app->footer(fmt::format("Example:\n  nginx-ads {} {} {}", words_.command, verb, example));
         return app;
     }
 
-    static void add_access(CLI::App& app, Access& access, bool writes) {
+    static void add_access(Arguments& app, Access& access, bool writes) {
         app.add_option("--db,--database", access.database, kDatabaseHelp)->option_text("CONNINFO");
         app.add_flag("--json", access.json, "Print JSON");
         if (writes) {
@@ -106,8 +106,8 @@ private:
         }
     }
 
-    CLI::App* edit(const char* verb, const std::string& help, const std::string& example, Run run,
-                   std::shared_ptr<Edit>& options) {
+    Arguments* edit(const char* verb, const std::string& help, const std::string& example, Run run,
+                    std::shared_ptr<Edit>& options) {
         options = std::make_shared<Edit>();
         options->kind = kind_;
         auto* app = subcommand(verb, help, example);
@@ -117,8 +117,8 @@ private:
         return app;
     }
 
-    CLI::App* look(const char* verb, const std::string& help, const std::string& example, See see,
-                   std::shared_ptr<Look>& options) {
+    Arguments* look(const char* verb, const std::string& help, const std::string& example, See see,
+                    std::shared_ptr<Look>& options) {
         options = std::make_shared<Look>();
         options->kind = kind_;
         auto* app = subcommand(verb, help, example);
@@ -128,13 +128,13 @@ private:
         return app;
     }
 
-    void add_id(CLI::App& app, std::string& id) const {
+    void add_id(Arguments& app, std::string& id) const {
         app.add_option(id_name(kind_), id, fmt::format("The {}", words_.name))
             ->required()
             ->option_text(" ");
     }
 
-    void add_content(CLI::App& app, Edit& options, bool fresh) const {
+    void add_content(Arguments& app, Edit& options, bool fresh) const {
         app.add_option("--file", options.file,
                        fresh ? "The object as in the catalog, JSON; - is standard input"
                              : "What to change, JSON merged as RFC 7396 says; - is standard input")
@@ -150,7 +150,7 @@ private:
     }
 
     // Where a new one goes.
-    void add_parent(CLI::App& app, std::string& parent, const char* help) const {
+    void add_parent(Arguments& app, std::string& parent, const char* help) const {
         if (kind_ == Kind::ad_group) {
             app.add_option("--campaign", parent, help)->option_text("ID");
         } else if (kind_ == Kind::creative || kind_ == Kind::experiment) {
@@ -283,7 +283,7 @@ private:
         add_access(*app, options->access, false);
     }
 
-    static void add_limit(CLI::App& app, Look& options, const char* help) {
+    static void add_limit(Arguments& app, Look& options, const char* help) {
         app.add_option("--limit", options.limit, help)
             ->check(whole_number(1, kMaxRows))
             ->option_text("N");
@@ -297,7 +297,7 @@ private:
         add_access(*app, options->access, true);
     }
 
-    CLI::App& parent_;
+    Arguments& parent_;
     const Kind kind_;
     const KindWords& words_;
     Command& chosen_;
@@ -322,13 +322,11 @@ uint64_t id_of(Kind kind, const std::string& text) {
     return id;
 }
 
-void add_manage(CLI::App& app, Command& chosen) {
+void add_manage(Arguments& app, Command& chosen) {
     for (const Kind kind : {Kind::advertiser, Kind::campaign, Kind::ad_group, Kind::creative,
                             Kind::placement, Kind::experiment}) {
         const auto& words = words_of(kind);
-        const auto known = app.get_subcommands(
-            [&](const CLI::App* sub) { return sub->get_name() == words.command; });
-        CLI::App* parent = known.empty() ? nullptr : known.front();
+        Arguments* parent = app.find_subcommand(words.command);
         if (parent == nullptr) {
             parent = app.add_subcommand(words.command,
                                         fmt::format("Manage {} in PostgreSQL", words.plural));

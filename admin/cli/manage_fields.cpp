@@ -299,9 +299,9 @@ std::span<const Field> fields_of(Kind kind) {
     return {};
 }
 
-void add_fields(CLI::App& app, Kind kind, Values& values) {
+void add_fields(Arguments& app, Kind kind, Values& values) {
     for (const auto& field : fields_of(kind)) {
-        auto* option = app.add_option(
+        auto* option = app.add_taker(
                               field.flag,
                               [&values, &field](const std::vector<std::string>& given) {
                                   values[field.flag] = given;

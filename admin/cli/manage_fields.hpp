@@ -1,8 +1,8 @@
 // What of an object the command line can say: flags, --set and --file.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <span>
+#include "arguments.hpp"
 
 #include "json.hpp"
 #include "manage.hpp"
@@ -30,7 +30,7 @@ struct Field {
 
 std::span<const Field> fields_of(Kind kind);
 
-void add_fields(CLI::App& app, Kind kind, Values& values);
+void add_fields(Arguments& app, Kind kind, Values& values);
 
 // Into the object. Throws Failure.
 void set_field(json_t* object, const Field& field, const std::vector<std::string>& values);

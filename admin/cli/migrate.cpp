@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "commands.hpp"
 #include "json.hpp"
@@ -403,8 +404,8 @@ Exit status(const Options& options) {
     return Exit::ok;
 }
 
-CLI::Validator is_version() {
-    return CLI::Validator(
+Validator is_version() {
+    return Validator(
         [](const std::string& text) {
             const auto& all = migrations();
             const bool known = std::any_of(all.begin(), all.end(), [&](const auto& migration) {
@@ -420,7 +421,7 @@ CLI::Validator is_version() {
 
 }  // namespace
 
-void add_migrate(CLI::App& app, Command& chosen) {
+void add_migrate(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* sub = app.add_subcommand("migrate", "Bring a database's schema up to date");
     sub->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
@@ -441,7 +442,7 @@ void add_migrate(CLI::App& app, Command& chosen) {
         "  nginx-ads migrate --database \"host=db.example.com dbname=ads user=ads_owner\"");
     sub->require_subcommand(0, 1);
     sub->callback([options, sub, &chosen] {
-        if (sub->get_subcommands().empty()) {
+        if (!sub->has_subcommand()) {
             chosen = [options] { return Migrate(*options).run(); };
         }
     });

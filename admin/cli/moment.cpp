@@ -58,8 +58,8 @@ Millis moment_or_now(const std::string& text) {
                         : parse_moment(text).value();
 }
 
-CLI::Validator is_moment_or_number() {
-    return CLI::Validator(
+Validator is_moment_or_number() {
+    return Validator(
         [](const std::string& text) {
             return parse_moment(text) ? std::string()
                                       : fmt::format(

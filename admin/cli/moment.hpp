@@ -3,10 +3,10 @@
 
 #include <jansson.h>
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include "arguments.hpp"
 
 #include "core/types.hpp"
 
@@ -19,7 +19,7 @@ std::optional<Millis> moment_of(const json_t* json);
 
 // Of an option: now if it is empty.
 Millis moment_or_now(const std::string& text);
-CLI::Validator is_moment_or_number();
+Validator is_moment_or_number();
 
 // 2026-11-16T04:00:00.123Z; a number of milliseconds for what could not be read
 // back, in a far future. `when` is not negative.

@@ -38,8 +38,8 @@ std::optional<milliseconds> parse_timeout(std::string_view text) {
                                      : std::optional<milliseconds>(static_cast<int64_t>(ms));
 }
 
-CLI::Validator is_timeout() {
-    return CLI::Validator(
+Validator is_timeout() {
+    return Validator(
         [](const std::string& text) {
             return parse_timeout(text)
                        ? std::string()

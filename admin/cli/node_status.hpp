@@ -1,10 +1,10 @@
 // What a running node says of itself at its ads_status.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <optional>
 #include <string>
+#include "arguments.hpp"
 
 #include "json.hpp"
 
@@ -12,7 +12,7 @@ namespace ads::cli {
 
 // "5s", "500ms", "1m"; nothing if it is none, or more than an hour.
 std::optional<std::chrono::milliseconds> parse_timeout(std::string_view text);
-CLI::Validator is_timeout();
+Validator is_timeout();
 
 // The node's status, with `query` added to the address. Throws Failure with one
 // sentence.

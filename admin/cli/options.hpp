@@ -3,14 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <string>
+#include "arguments.hpp"
 
 namespace ads::cli {
 
-inline CLI::Validator whole_number(uint64_t least, uint64_t most) {
-    return CLI::Validator(
+inline Validator whole_number(uint64_t least, uint64_t most) {
+    return Validator(
         [=](const std::string& text) {
             uint64_t value = 0;
             const char* end = text.data() + text.size();

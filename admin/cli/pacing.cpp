@@ -253,7 +253,7 @@ Exit run(const Options& options) {
 
 }  // namespace
 
-void add_pacing(CLI::App& app, Command& chosen) {
+void add_pacing(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* sub = app.add_subcommand("pacing", "Show how today's budgets and caps of a node go");
     sub->add_option("--status-url", options->url, "Where the node has ads_status")

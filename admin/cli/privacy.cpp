@@ -315,7 +315,7 @@ Exit erase(const Options& options) {
 
 // ---- the command line ----
 
-void add_options(CLI::App* sub, const std::shared_ptr<Options>& options) {
+void add_options(Arguments* sub, const std::shared_ptr<Options>& options) {
     auto* session = sub->add_option("--session", options->session,
                                     "The value of the session's cookie; - reads it from standard "
                                     "input")
@@ -338,7 +338,7 @@ void add_options(CLI::App* sub, const std::shared_ptr<Options>& options) {
 
 }  // namespace
 
-void add_privacy(CLI::App& app, Command& chosen) {
+void add_privacy(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* sub = app.add_subcommand("privacy", "Say what is kept of a person, or forget it");
     sub->require_subcommand(1);

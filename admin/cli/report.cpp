@@ -167,12 +167,12 @@ Exit report(const Options& options) {
 
 }  // namespace
 
-void add_report(CLI::App& app, Command& chosen) {
+void add_report(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* sub = app.add_subcommand("report", "Print figures by campaign, creative, day and more");
     sub->add_option("--by", options->by,
                     "campaign (default), ad-group, creative, placement, country, device, day, hour")
-        ->check(CLI::IsMember(
+        ->check(one_of(
             {"campaign", "ad-group", "creative", "placement", "country", "device", "day", "hour"}))
         ->option_text("WHAT");
     sub->add_option("--campaign", options->campaign, "Only this campaign")
@@ -190,7 +190,7 @@ void add_report(CLI::App& app, Command& chosen) {
         ->check(whole_number(1, 1'000'000))
         ->option_text("N");
     sub->add_option("--format", options->format, "table (default), csv, json")
-        ->check(CLI::IsMember({"table", "csv", "json"}))
+        ->check(one_of({"table", "csv", "json"}))
         ->option_text("FORMAT");
     sub->add_option("--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
     sub->footer(

@@ -122,8 +122,8 @@ Answers Given::operator()(const std::string& host) {
     return answers;
 }
 
-CLI::Validator is_answer() {
-    return CLI::Validator(
+Validator is_answer() {
+    return Validator(
         [](const std::string& text) {
             return Given().add(text)
                        ? std::string()

@@ -1,7 +1,6 @@
 // What names stand for: by DNS, or as the command line says.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -12,6 +11,7 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+#include "arguments.hpp"
 
 #include "core/url_policy.hpp"
 
@@ -34,7 +34,7 @@ private:
 };
 
 // Of an option whose value is an entry.
-CLI::Validator is_answer();
+Validator is_answer();
 
 // Asks in threads of its own: DNS may take many times as long as anybody waits here.
 class Resolving {

@@ -368,8 +368,8 @@ Exit status(const Options& options) {
     return Exit::ok;
 }
 
-CLI::Validator is_tick() {
-    return CLI::Validator(
+Validator is_tick() {
+    return Validator(
         [](const std::string& text) {
             const auto time = parse_timeout(text);
             return time && time->count() >= 10
@@ -380,8 +380,8 @@ CLI::Validator is_tick() {
         "TIME");
 }
 
-CLI::App* add_worker(CLI::App& parent, const std::shared_ptr<Options>& options, const char* name,
-                     const char* what) {
+Arguments* add_worker(Arguments& parent, const std::shared_ptr<Options>& options, const char* name,
+                      const char* what) {
     auto* sub = parent.add_subcommand(name, what);
     sub->add_option("--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
     sub->add_option("--instance", options->instance,
@@ -397,7 +397,7 @@ CLI::App* add_worker(CLI::App& parent, const std::shared_ptr<Options>& options, 
 
 }  // namespace
 
-void add_scheduler(CLI::App& app, Command& chosen) {
+void add_scheduler(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* sub = app.add_subcommand("scheduler", "Start, end and pause campaigns when it is time");
     sub->require_subcommand(1);

@@ -67,8 +67,8 @@ std::optional<double> share_of(const std::string& text) {
     return value >= 0 && value <= 1 ? std::optional(value) : std::nullopt;
 }
 
-CLI::Validator is_count() {
-    return CLI::Validator(
+Validator is_count() {
+    return Validator(
         [](const std::string& text) {
             return count_of(text) ? std::string()
                                   : fmt::format(
@@ -79,8 +79,8 @@ CLI::Validator is_count() {
         "N");
 }
 
-CLI::Validator is_share() {
-    return CLI::Validator(
+Validator is_share() {
+    return Validator(
         [](const std::string& text) {
             return share_of(text)
                        ? std::string()
@@ -89,8 +89,8 @@ CLI::Validator is_share() {
         "SHARE");
 }
 
-CLI::Validator is_strategy() {
-    return CLI::Validator(
+Validator is_strategy() {
+    return Validator(
         [](const std::string& text) {
             return named<Strategy>(text)
                        ? std::string()
@@ -179,7 +179,7 @@ Exit run(const Options& options) {
 
 }  // namespace
 
-void add_simulate(CLI::App& app, Command& chosen) {
+void add_simulate(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* sub = app.add_subcommand("simulate", "Try a catalog's pacing on simulated days");
     sub->add_option("--catalog", options->catalog, "The catalog; - is standard input")

@@ -173,7 +173,7 @@ private:
     Exit exit_ = Exit::ok;
 };
 
-const CLI::Validator kType(
+const Validator kType(
     [](const std::string& text) {
         return named<EventType>(text) ? std::string()
                                       : fmt::format("must be one of {}, not \"{}\"",
@@ -181,7 +181,7 @@ const CLI::Validator kType(
     },
     "TYPE");
 
-void add_filters(CLI::App& app, Options& options) {
+void add_filters(Arguments& app, Options& options) {
     app.add_option("--type", options.types, "Only events of this type; may be repeated")
         ->allow_extra_args(false)
         ->delimiter(',')
@@ -195,7 +195,7 @@ void add_filters(CLI::App& app, Options& options) {
         ->option_text("N");
 }
 
-void add_cat(CLI::App& spool, Command& chosen) {
+void add_cat(Arguments& spool, Command& chosen) {
     auto options = std::make_shared<Options>();
     options->paths = {kDefaultFolder};
     auto* app = spool.add_subcommand("cat", "Print the events, a JSON object per line");
@@ -217,7 +217,7 @@ void add_cat(CLI::App& spool, Command& chosen) {
 
 }  // namespace
 
-void add_spool(CLI::App& app, Command& chosen) {
+void add_spool(Arguments& app, Command& chosen) {
     auto* spool = app.add_subcommand("spool", "Look into the event spool");
     spool->require_subcommand(1);
     spool->footer("Example:\n  nginx-ads spool cat --count");

@@ -427,8 +427,8 @@ Exit run(const Options& options) {
     return Exit::ok;
 }
 
-CLI::Validator at_most(size_t bytes) {
-    return CLI::Validator(
+Validator at_most(size_t bytes) {
+    return Validator(
         [=](const std::string& text) {
             return text.size() <= bytes ? std::string()
                                         : fmt::format("must be at most {} bytes", bytes);
@@ -436,7 +436,7 @@ CLI::Validator at_most(size_t bytes) {
         "TEXT");
 }
 
-void add(CLI::App& app, Command& chosen, bool lift) {
+void add(Arguments& app, Command& chosen, bool lift) {
     auto options = std::make_shared<Options>();
     options->lift = lift;
     auto* sub =
@@ -484,7 +484,7 @@ void add(CLI::App& app, Command& chosen, bool lift) {
 
 }  // namespace
 
-void add_stop(CLI::App& app, Command& chosen) {
+void add_stop(Arguments& app, Command& chosen) {
     add(app, chosen, false);
     add(app, chosen, true);
 }

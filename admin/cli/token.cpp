@@ -217,8 +217,10 @@ void put_argument(json_t* fields, const std::string& argument) {
     }
     if (name == "flags") {
         json_t* list = json_array();
-        for (const auto& flag : CLI::detail::split(value, ',')) {
-            json_array_append_new(list, text_json(flag));
+        for (size_t from = 0; from < value.size();) {
+            const size_t comma = std::min(value.find(',', from), value.size());
+            json_array_append_new(list, text_json(value.substr(from, comma - from)));
+            from = comma + 1;
         }
         put(fields, name.c_str(), list);
         return;
@@ -250,16 +252,16 @@ Exit run_mint(const Options& options) {
 
 // ---- the command line -----------------------------------------------------------
 
-CLI::Option* add_secret(CLI::App* app, Options& options, const char* what) {
+Option* add_secret(Arguments* app, Options& options, const char* what) {
     return app->add_option("--secret", options.secret, what)->option_text("FILE");
 }
 
-void add_token_argument(CLI::App* app, Options& options) {
+void add_token_argument(Arguments* app, Options& options) {
     app->add_option("TOKEN", options.token, "The token, the t= of a tracking URL")
         ->option_text(" ");
 }
 
-void add_now(CLI::App* app, Options& options) {
+void add_now(Arguments* app, Options& options) {
     app->add_option("--now", options.now, "RFC 3339 or seconds since 1970 (default now)")
         ->check(is_moment_or_number())
         ->option_text("TIME");
@@ -277,17 +279,17 @@ void require_one(const Options& options, const std::string& argument, const char
                                    : fmt::format("{} is required, or --batch.", name));
 }
 
-void add_verify(CLI::App& token, Command& chosen) {
+void add_verify(Arguments& token, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* app = token.add_subcommand("verify", "Check a token as nginx does");
     add_token_argument(app, *options);
     add_secret(app, *options, "The key ring of ads_secret")->required();
     app->add_option("--type", options->type, "The event it is presented for (default its own)")
-        ->check(CLI::IsMember(
+        ->check(one_of(
             std::vector<std::string>(Names<EventType>::list.begin(), Names<EventType>::list.end())))
         ->option_text("TYPE");
     add_now(app, *options);
-    const CLI::Validator life(
+    const Validator life(
         [](const std::string& text) {
             return parse_life(text) ? std::string()
                                     : fmt::format("must be a time like 90m, not \"{}\"", text);
@@ -319,7 +321,7 @@ void add_verify(CLI::App& token, Command& chosen) {
     });
 }
 
-void add_inspect(CLI::App& token, Command& chosen) {
+void add_inspect(Arguments& token, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* app = token.add_subcommand("inspect", "Show what stands in a token");
     add_token_argument(app, *options);
@@ -336,10 +338,10 @@ void add_inspect(CLI::App& token, Command& chosen) {
     });
 }
 
-void add_mint(CLI::App& token, Command& chosen) {
+void add_mint(Arguments& token, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* app = token.add_subcommand("mint", "Make a token, for tests");
-    const CLI::Validator field(
+    const Validator field(
         [](const std::string& text) {
             const size_t equals = text.find('=');
             return equals != text.npos && equals > 0
@@ -370,7 +372,7 @@ void add_mint(CLI::App& token, Command& chosen) {
 
 }  // namespace
 
-void add_token(CLI::App& app, Command& chosen) {
+void add_token(Arguments& app, Command& chosen) {
     auto* token = app.add_subcommand("token", "Make, check and look into tracking tokens");
     token->require_subcommand(1);
     token->footer("Example:\n  nginx-ads token inspect --secret /etc/nginx-ads/secret TOKEN");

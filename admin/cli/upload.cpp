@@ -165,8 +165,8 @@ Exit upload_all(const Options& options) {
     return exit;
 }
 
-CLI::Validator is_prefix() {
-    return CLI::Validator(
+Validator is_prefix() {
+    return Validator(
         [](const std::string& text) {
             return text.ends_with('/') && (text.starts_with('/') || text.starts_with("https://"))
                        ? std::string()
@@ -178,7 +178,7 @@ CLI::Validator is_prefix() {
 
 }  // namespace
 
-void add_upload(CLI::App& creative, Command& chosen) {
+void add_upload(Arguments& creative, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* app = creative.add_subcommand("upload", "Put image files where nginx serves them");
     app->add_option("FILE", options->files, "PNG, JPEG, GIF, WebP or AVIF")

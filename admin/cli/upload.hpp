@@ -5,6 +5,6 @@
 
 namespace ads::cli {
 
-void add_upload(CLI::App& creative, Command& chosen);
+void add_upload(Arguments& creative, Command& chosen);
 
 }  // namespace ads::cli

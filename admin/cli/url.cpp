@@ -111,7 +111,7 @@ Exit check(const Options& options) {
     return check_one(options);
 }
 
-void add_check(CLI::App& url, Command& chosen) {
+void add_check(Arguments& url, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* app = url.add_subcommand("check", "Say whether a pixel may be fetched from an address");
     auto* address =
@@ -135,7 +135,7 @@ void add_check(CLI::App& url, Command& chosen) {
         "pixel.example.com=93.184.215.14");
     app->callback([options, address, &chosen] {
         if (!options->batch && address->count() == 0) {
-            throw CLI::RequiredError("URL");
+            refuse_missing("URL");
         }
         chosen = [options] { return check(*options); };
     });
@@ -143,7 +143,7 @@ void add_check(CLI::App& url, Command& chosen) {
 
 }  // namespace
 
-void add_url(CLI::App& app, Command& chosen) {
+void add_url(Arguments& app, Command& chosen) {
     auto* url = app.add_subcommand("url", "Check the addresses of third parties");
     url->require_subcommand(1);
     url->footer("Example:\n  nginx-ads url check https://pixel.example.com/p.gif");

@@ -240,7 +240,7 @@ Exit validate(const Options& options) {
 
 }  // namespace
 
-void add_validate(CLI::App& app, Command& chosen) {
+void add_validate(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* sub = app.add_subcommand("validate", "Check catalogs the way nginx does");
     sub->add_option("FILE", options->files, "Catalogs; - is standard input")

@@ -227,7 +227,7 @@ Exit why(const Options& options) {
 
 }  // namespace
 
-void add_why(CLI::App& app, Command& chosen) {
+void add_why(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* sub = app.add_subcommand("why", "Ask a running node why an ad group is not served");
     sub->add_option("AD_GROUP", options->ad_group, "The id of the ad group")
