@@ -19,6 +19,8 @@ LIBPQ       := $(shell pkg-config --cflags libpq 2>/dev/null)
 CXXFLAGS    += $(flags_$(VARIANT)) $(LIBPQ)
 LIBS        := -lpq -lsimdjson -ljansson -lpcre2-8 -lcrypto -ldeflate -ldate-tz -lpthread
 OBJ         := $(BUILD)/$(VARIANT)
+Q           := $(if $(V),,@)
+jobs        := $(shell nproc)
 
 core_sources  := $(wildcard src/core/*.cpp src/core/catalog/*.cpp src/core/pacing/*.cpp)
 lib_sources   := $(core_sources) $(wildcard src/shm/*.cpp src/io/*.cpp)
@@ -45,19 +47,16 @@ help: ## list the targets
 	@echo
 	@echo "  NGINX_SRC=PATH   build against an nginx source tree instead of Debian's nginx-dev"
 	@echo "  PORT=N           the port of make run (8080)"
+	@echo "  V=1              print each command that compiles"
 
 setup: ## install what is missing (apt)
 	@scripts/setup build test
 
 run: ## set up, build and serve the demo on http://localhost:8080
-	@scripts/setup build
-	@$(MAKE) --no-print-directory all
-	@PORT=$(PORT) scripts/run
+	@+PORT=$(PORT) MAKE=$(MAKE) scripts/run
 
 run-full: ## the same on a private PostgreSQL
-	@scripts/setup build services
-	@$(MAKE) --no-print-directory all
-	@PORT=$(PORT) scripts/run --full
+	@+PORT=$(PORT) MAKE=$(MAKE) scripts/run --full
 
 test: ## set up, build and run every test in its short form
 	@scripts/setup build test
@@ -93,14 +92,14 @@ test-module:
 	@NGINX_SRC=$(NGINX_SRC) ADS_TEST_CLOCK=1 scripts/build-module $(BUILD)/test
 
 cli:
-	@$(MAKE) --no-print-directory -j$(shell nproc) $(BUILD)/nginx-ads
+	@scripts/progress "compiling the command" --no-print-directory V=1 -j$(jobs) $(BUILD)/nginx-ads
 
 $(BUILD)/nginx-ads: $(BUILD)/plain/nginx-ads
 	@cp -p $< $@
 
 $(OBJ)/%.o: %.cpp
 	@mkdir -p $(@D)
-	@$(CXX) $(CXXFLAGS) -c $< -o $@
+	$(Q)$(CXX) $(CXXFLAGS) -c $< -o $@
 
 # The tests themselves need not be fast, and compile in half the time.
 $(OBJ)/t/unit/%.o: CXXFLAGS += -O1
@@ -128,7 +127,7 @@ $(BUILD)/sql/files.cpp: $(sql_files) $(BUILD)/sql/list
 
 $(OBJ)/sql/files.o: $(BUILD)/sql/files.cpp
 	@mkdir -p $(@D)
-	@$(CXX) $(CXXFLAGS) -Iadmin/cli -c $< -o $@
+	$(Q)$(CXX) $(CXXFLAGS) -Iadmin/cli -c $< -o $@
 
 $(OBJ)/nginx-ads: $(cli_objects) $(OBJ)/sql/files.o $(OBJ)/libcreative.a $(OBJ)/libads.a
 	@$(CXX) $(CXXFLAGS) $^ -o $@ -lfmt -lcurl -lgumbo $(LIBS)
@@ -140,7 +139,7 @@ $(OBJ)/unit-tests: $(unit_objects) $(OBJ)/libcreative.a $(OBJ)/libads.a
 
 # ---- testing ---------------------------------------------------------------------
 unit: ## build and run the unit tests
-	@$(MAKE) --no-print-directory -j$(shell nproc) $(OBJ)/unit-tests
+	@scripts/progress "compiling the unit tests" --no-print-directory V=1 -j$(jobs) $(OBJ)/unit-tests
 	@$(OBJ)/unit-tests --gtest_brief=1 --gtest_output=xml:$(OBJ)/unit.xml $(UNIT_FLAGS)
 
 TEST_FILES ?= t/*.t

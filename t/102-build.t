@@ -36,8 +36,8 @@ echo configured >> "$out/../calls"
 printf 'modules:\n\techo "%s %s clock=%s" > %s/ngx_http_ads_module.so\n' "$module" "$cc" "$ADS_TEST_CLOCK" "$out" > "$out/Makefile"
 EOS
 make_path("$dir/original/scripts", "$dir/original/src");
-copy($_, "$dir/original/$_") or die "$_: $!" for qw(scripts/build-module config config.make);
-chmod 0755, "$dir/original/scripts/build-module";
+copy($_, "$dir/original/$_") or die "$_: $!" for qw(scripts/build-module scripts/progress config config.make);
+chmod 0755, "$dir/original/scripts/$_" for qw(build-module progress);
 put('original/src/a.cpp', '');
 
 # What the module is built from, and how often it has been configured.
