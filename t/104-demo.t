@@ -17,7 +17,7 @@ use AdsTest::Process qw(alive free_port spawn wait_until);
 my $module = abs_path($ENV{TEST_NGINX_LOAD_MODULES} // 'build/ngx_http_ads_module.so');
 my $port   = free_port();
 
-# A tree with what scripts/run needs of this one, so that no demo that runs here is disturbed.
+# A tree with what scripts/run needs of this one, so that no demo that runs here is disturbed. What it would build is there.
 in_folder();
 system('cp', '-R', "$home/conf", "$home/scripts", '.') == 0 or die 'cp';
 make_path('build', 'bin');
@@ -34,7 +34,7 @@ END {
 
 sub start {
     write_file('run.log', '');
-    $runner = spawn(['scripts/run'], { PORT => $port }, 'run.log');
+    $runner = spawn(['scripts/run'], { PORT => $port, MAKE => 'true' }, 'run.log');
     wait_until { read_file('run.log') =~ /Ctrl-C stops it/ || !alive($runner) } 60, 'the demo';
     $http = AdsTest::Http->new(port => $port);
     return;
@@ -168,6 +168,26 @@ subtest 'a hundred clicks' => sub {
     my ($landing, $id) = $last->{headers}{location} =~ m{^http://localhost:$port(/landing\.html\?brand=\w+&click=([\w-]{96}))$};
     is get($landing)->{status}, 200, 'they lead to a page';
     is get("/spot/conversion?t=$id")->{status}, 200, 'from which a conversion counts';
+};
+
+subtest 'in a browser' => sub {
+    my ($browser) = grep { -x } $ENV{ADS_TEST_BROWSER} // (), map { "/usr/bin/$_" } qw(chromium chromium-browser google-chrome);
+    plan skip_all => 'no chromium here: scripts/setup browser' unless $browser;
+    my $size = -s 'build/demo/logs/access.log';
+    my $pid = spawn(['sh', '-c', 'exec timeout 120 "$@" >page.html', 'sh', $browser, qw(--headless --no-sandbox --disable-gpu --disable-quic --no-first-run
+        --disable-background-networking --disable-component-update --disable-sync --enable-logging=stderr --user-data-dir=profile
+        --virtual-time-budget=5000 --dump-dom), '--window-size=1280,900', "http://localhost:$port/#travel"], {}, 'browser.log');
+    waitpid $pid, 0;
+    my $page = read_file('page.html');
+    plan skip_all => 'the browser does not start here' if $page eq '' && (-s 'build/demo/logs/access.log') == $size;
+    my @cards = $page =~ m{(<article class="card">.*?</article>)}gs;
+    is scalar @cards, 3, 'the panel shows each place';
+    is scalar(grep { m{<li class="step done">pixel counted</li>} } @cards), 3, 'and that its pixel was counted';
+    is join(' ', map { m{<h3>(.*?)</h3>} } @cards[0, 2]), 'Fjordlight Ferries Fjordlight Ferries', 'the sponsor is there';
+    like $cards[0], qr{<code class="reason-lost">lost</code>}, 'and who was not served, by reason';
+    my $log = read_file('browser.log');
+    is_deeply [ $log =~ /^.*CONSOLE.*$/mg ], [], 'nothing in the console';
+    is_deeply [ substr(read_file('build/demo/logs/access.log'), $size) =~ /^.*" [45]\d\d .*$/mg ], [], 'and no request failed';
 };
 
 sub put { return $http->request('PUT', '/catalog.json', $_[1] // {}, $_[0])->{status} }
