@@ -157,7 +157,7 @@ const used = { serves: 'served today', impressions: 'seen today', clicks: 'click
 // The status: budgets and caps, counters, events.
 export function today(status, known) {
   const bars = (status.campaigns ?? []).map(c =>
-    bar(c.name, c.budget.type === 'daily' ? 'spent today' : 'spent', c.budget, c.pace, money));
+    bar(c.name, c.budget.type === 'lifetime' && c.pace.strategy === 'asap' ? 'spent' : 'spent today', c.budget, c.pace, money));
   for (const group of status.ad_groups) {
     for (const limit of group.limits) {
       bars.push(bar(label(known, group.id), used[limit.of], limit, group.pace, n => count(Math.round(n))));
@@ -211,7 +211,7 @@ export function edits(known, apply) {
     list.push([paused ? 'Let Brinewick run' : 'Pause Brinewick', now => { now.campaigns.get(1).status = paused ? 'active' : 'paused'; }]);
     if (coffee.budget) {
       const poor = coffee.budget.amount_cents < 100;
-      list.push([poor ? 'Give Brinewick 50.00 a day' : 'Leave Brinewick 0.01 a day', now => { now.campaigns.get(1).budget.amount_cents = poor ? 5000 : 1; }]);
+      list.push([poor ? 'Give Brinewick 1,500.00' : 'Leave Brinewick 0.01', now => { now.campaigns.get(1).budget.amount_cents = poor ? 150000 : 1; }]);
     }
   }
   if (train.length > 0) {
