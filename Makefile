@@ -236,23 +236,40 @@ bench: ## ratios of worker CPU per request, against nginx's own handlers
 	@t/bench/creatives
 
 # ---- installing -------------------------------------------------------------------
+# Only what a program needs is installed; gdb finds its symbols in the folder for them.
 DESTDIR ?=
 PREFIX  ?= /usr
-share = $(DESTDIR)$(PREFIX)/share
+root    = $(DESTDIR)$(PREFIX)
+share   = $(root)/share
+etc     = $(DESTDIR)/etc/nginx-ads
+# source, mode, where under PREFIX
+define install_stripped
+	install -D -m $(2) $(1) $(root)/$(3)
+	install -d $(root)/lib/debug$(PREFIX)/$(dir $(3))
+	objcopy --only-keep-debug $(1) $(root)/lib/debug$(PREFIX)/$(3).debug
+	chmod 644 $(root)/lib/debug$(PREFIX)/$(3).debug
+	strip --strip-unneeded $(root)/$(3)
+	objcopy --add-gnu-debuglink=$(root)/lib/debug$(PREFIX)/$(3).debug $(root)/$(3)
+endef
 install: all ## install the module, the command and what goes with it (DESTDIR=, PREFIX=)
-	install -D -m 644 $(BUILD)/ngx_http_ads_module.so \
-	    $(DESTDIR)$(PREFIX)/lib/nginx/modules/ngx_http_ads_module.so
-	install -D -m 755 $(BUILD)/nginx-ads $(DESTDIR)$(PREFIX)/bin/nginx-ads
+	$(call install_stripped,$(BUILD)/ngx_http_ads_module.so,644,lib/nginx/modules/ngx_http_ads_module.so)
+	$(call install_stripped,$(BUILD)/nginx-ads,755,bin/nginx-ads)
 	install -D -m 644 conf/bots.txt $(share)/nginx-ads/bots.txt
 	install -m 644 conf/prometheus-rules.yml conf/grafana-dashboard.json $(share)/nginx-ads
-	install -d $(share)/man/man1 $(share)/bash-completion/completions $(share)/zsh/vendor-completions \
-	    $(DESTDIR)$(PREFIX)/lib/systemd/system
+	install -d $(share)/nginx-ads/examples $(share)/man/man1 $(share)/bash-completion/completions \
+	    $(share)/zsh/vendor-completions $(root)/lib/systemd/system $(root)/lib/tmpfiles.d
+	sed 's|/usr/lib/|$(PREFIX)/lib/|' conf/nginx.conf > $(share)/nginx-ads/examples/nginx.conf
+	install -m 644 conf/catalog.json $(share)/nginx-ads/examples/catalog.json
 	$(BUILD)/nginx-ads man > $(share)/man/man1/nginx-ads.1
 	$(BUILD)/nginx-ads completion bash > $(share)/bash-completion/completions/nginx-ads
 	$(BUILD)/nginx-ads completion zsh > $(share)/zsh/vendor-completions/_nginx-ads
 	for unit in conf/*.service; do \
-	    sed 's|/usr/bin/|$(PREFIX)/bin/|' $$unit > $(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/} || exit 1; \
+	    sed 's|/usr/bin/|$(PREFIX)/bin/|' $$unit > $(root)/lib/systemd/system/$${unit##*/} || exit 1; \
 	done
+	install -m 644 conf/tmpfiles.conf $(root)/lib/tmpfiles.d/nginx-ads.conf
+	install -d -m 755 $(DESTDIR)/var/lib/nginx-ads $(etc)
+	[ -e $(etc)/catalog.json ] || install -m 644 conf/catalog.json $(etc)/catalog.json
+	[ -n "$(DESTDIR)" ] || [ -e $(etc)/secret ] || $(BUILD)/nginx-ads key generate --output $(etc)/secret
 
 clean: ## remove build/
 	rm -rf $(BUILD)

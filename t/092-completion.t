@@ -67,21 +67,6 @@ like qx{$command --help}, qr/^Exit codes:\n  0  /m, 'that of all says more of th
 
 sub slurp { my ($path) = @_; open my $in, '<', $path or die "$path: $!"; local $/; return <$in> }
 
-# ---- make install ----
-
-SKIP: {
-    skip 'not in the folder of the sources', 6 unless -f 'Makefile' && -f 'build/ngx_http_ads_module.so' && -x 'build/nginx-ads';
-    is system("make -s -o all install DESTDIR=$dir/root PREFIX=/opt/ads > $dir/out 2>&1"), 0, 'make install' or diag slurp("$dir/out");
-    my $root = "$dir/root/opt/ads";
-    is_deeply [ grep { !-s "$root/$_" } qw(lib/nginx/modules/ngx_http_ads_module.so bin/nginx-ads share/nginx-ads/bots.txt share/man/man1/nginx-ads.1
-            share/bash-completion/completions/nginx-ads share/zsh/vendor-completions/_nginx-ads) ], [], 'puts all in its place';
-    for my $unit ('scheduler', 'dispatch') {
-        my $text = slurp("$root/lib/systemd/system/nginx-ads-$unit.service");
-        like $text, qr{^ExecStart=/opt/ads/bin/nginx-ads $unit run$}m, "with the unit of $unit";
-        is system("$root/bin/nginx-ads $unit run --help > /dev/null"), 0, 'which names a command';
-    }
-}
-
 system("$command completion fish > $dir/out 2>&1");
 is $? >> 8, 2, 'a shell that is not known';
 
