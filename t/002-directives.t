@@ -22,7 +22,7 @@ directive_blocks(
     ads_secret  => '$TEST_NGINX_SECRET',
 );
 
-plan tests => 129;
+plan tests => 133;
 no_shuffle();
 run_tests();
 
@@ -66,6 +66,7 @@ ads_state     logs/state dedupe=1m;
 ads_spool     logs/spool segment=64k;
 ads_token_ttl 30m click=12h conversion=400d;
 ads_base      https://ads.example.com/spot/;
+ads_origin    https://$host:8443;
 --- config
     location = /spot/serve { ads_serve; }
     location = /t { ads_track; }
@@ -614,3 +615,21 @@ ads_spool logs/spool segment=65m;
 --- must_die
 --- error_log
 ads: invalid value "segment=65m" in "ads_spool": must be at most 64m in
+
+
+
+=== TEST 61: ads_origin: with a path
+--- ads
+ads_origin https://ads.example.com/;
+--- must_die
+--- error_log
+ads: invalid value "https://ads.example.com/" in "ads_origin": must be like https://example.com, with a port if need be, without a path in
+
+
+
+=== TEST 62: ads_origin: no scheme
+--- ads
+ads_origin ads.example.com;
+--- must_die
+--- error_log
+ads: invalid value "ads.example.com" in "ads_origin": must be like https://example.com

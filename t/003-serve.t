@@ -7,7 +7,8 @@ use AdsTest::Ads;
 ads_blocks(zone => 't003');
 no_long_string();
 
-our $Token = '[\w-]{96}';
+our $Token    = '[\w-]{96}';
+our $Document = '^<!doctype html><html><head><meta charset="utf-8"><title>Advertisement</title></head><body marginwidth="0" marginheight="0">';
 
 # A catalog of one placement and one ad in it.
 sub one_ad {
@@ -20,7 +21,7 @@ sub one_ad {
 
 our $Hostile = qq(</script><script>alert("1")</script>'&\\\x{2028}\x{2029}\n);
 
-plan tests => 223;
+plan tests => 289;
 run_tests();
 
 __DATA__
@@ -98,15 +99,16 @@ GET /spot/serve?placement=top&format=js&callback={{'a' x 64}} -> 200
 GET /spot/serve?placement=top&format=html -> 200
     Content-Type: text/html; charset=utf-8
     Cache-Control: no-store
-    ~ ^<a href="/spot/click\?t={{$Token}}" target="_blank" rel="[^"]*noopener[^"]*"><img src="https://cdn.example.com/a.png" alt="Sale" width="728" height="90"
-    ~ <img src="/spot/impression\?t={{$Token}}" width="1" height="1"
+    ~ {{$::Document}}<a href="/spot/click\?t={{$Token}}" target="_blank" rel="[^"]*noopener[^"]*"><img src="https://cdn.example.com/a.png" alt="Sale" width="728" height="90" align="top"></a>
+    ~ <img src="/spot/impression\?t={{$Token}}" width="1" height="1" alt="" hidden></body></html>$
+    !~ style
 GET /spot/serve?placement=side&format=html -> 200
-    ~ ^<iframe [^>]*sandbox="allow-popups allow-popups-to-escape-sandbox" srcdoc="[^"<>]*&lt;p&gt;Autumn&lt;/p&gt;[^"<>]*"></iframe>
+    ~ {{$::Document}}<iframe width="300" height="250" [^>]*sandbox="allow-popups allow-popups-to-escape-sandbox" srcdoc="[^"<>]*&lt;p&gt;Autumn&lt;/p&gt;[^"<>]*"></iframe>
     ~ srcdoc="[^"]*/spot/click\?t={{$Token}}
     ~ <img src="/spot/impression\?t={{$Token}}"
-    !~ allow-scripts|allow-same-origin
+    !~ allow-scripts|allow-same-origin| style=
 GET /spot/serve?placement=text&format=html -> 200
-    ~ <strong class="ad-title">Winter</strong><span class="ad-body">Warm</span></a>
+    ~ {{$::Document}}<a class="spot-native" [^>]*><strong class="spot-title">Winter</strong> <span class="spot-body">Warm</span></a>
 
 
 
@@ -266,7 +268,7 @@ GET /x/one?placement=top -> 200
 GET /x/two?placement=top -> 200
     ~ "impression_url":"https://ads.example.com:8443/spot/impression\?t=
 GET /x/two?placement=top&format=html -> 200
-    ~ ^<a href="https://ads.example.com:8443/spot/click\?t=
+    ~ <a href="https://ads.example.com:8443/spot/click\?t=
 
 
 
@@ -442,6 +444,7 @@ GET /spot/serve?placement=top,top,top,top,top -> 200
 --- steps
 GET /page -> 200
     ~ ^<i><a href="/spot/click\?t=.*<img src="/spot/impression\?t={{$Token}}"[^>]*></i><b><iframe .*</b>\n$
+    !~ <html|<body|doctype html><html
 GET /none -> 200
     ~ ^<i></i>\n$
 GET /status -> 200
@@ -490,3 +493,141 @@ GET /spot/serve?placement=top HTTP/1.0 -> 200
 [ 200, 200 ]
 --- response_body_like eval
 [ '"creative":31', '"creative":41' ]
+
+
+
+=== TEST 31: absolute=1: the scheme and the host of the request
+--- config
+    location = /x/based { ads_serve; ads_base https://ads.example.com:8443/spot/; }
+--- steps
+GET /spot/serve?placement=top&absolute=1 -> 200
+    > Host: News.example.com:8080
+    ~ "impression_url":"http://News.example.com:8080/spot/impression\?t={{$Token}}","click_url":"http://News.example.com:8080/spot/click\?t={{$Token}}","viewable_url":"http://News.example.com:8080/spot/viewable\?t=
+GET /spot/serve?placement=top&absolute=1&format=js -> 200
+    > Host: [2001:db8::1]:8080
+    ~ "click_url":"http://\[2001:db8::1\]:8080/spot/click\?t=
+GET /spot/serve?placement=top&absolute=1&format=html -> 200
+    > Host: a.example
+    ~ <a href="http://a.example/spot/click\?t=
+GET /spot/serve?placement=top&absolute=0 -> 200
+    ~ "click_url":"/spot/click\?t=
+GET /x/based?placement=top&absolute=1 -> 200
+    ~ "click_url":"https://ads.example.com:8443/spot/click\?t=
+
+
+
+=== TEST 32: absolute=1: what a client says of a proxy before us is not believed
+--- config
+--- steps
+GET /spot/serve?placement=top&absolute=1 -> 200
+    > Host: a.example
+    > X-Forwarded-Host: evil.example
+    > X-Forwarded-Proto: https
+    > Forwarded: host=evil.example;proto=https
+    ~ "click_url":"http://a.example/spot/click\?t=
+    !~ evil
+
+
+
+=== TEST 33: absolute=1: a host that would leave the string, and none
+--- config
+--- steps
+GET /spot/serve?placement=top&absolute=1 -> 400
+    > Host: a"b.example
+    ~ ^{"error":{"code":"bad_origin","message":"[^"]+"}}$
+GET /spot/serve?placement=top&absolute=1 -> 400
+    > Host: a<b>.example
+    ~ "code":"bad_origin"
+GET /spot/serve?placement=top&absolute=1 -> 400
+    > Host: a.example:0
+    ~ "code":"bad_origin"
+GET /spot/serve?placement=top&absolute=1 -> 400
+    > Host: a.example:99999
+    ~ "code":"bad_origin"
+GET /spot/serve?placement=top -> 200
+    > Host: a"b.example
+    ~ "click_url":"/spot/click\?t=
+GET /status -> 200
+    ~ "id":12,"campaign":7,"day":"[\d-]+","serves":1,
+
+
+
+=== TEST 34: ads_origin: what the operator says of a proxy before us
+--- config
+    location = /x/fixed { ads_serve; ads_origin https://news.example.com; }
+    location = /x/told  { ads_serve; ads_origin $http_x_forwarded_proto://$http_x_forwarded_host; }
+    location = /x/map   { ads_serve; ads_origin $http_x_origin; }
+--- steps
+GET /x/fixed?placement=top&absolute=1 -> 200
+    ~ "click_url":"https://news.example.com/x/click\?t=
+GET /x/fixed?placement=top -> 200
+    ~ "click_url":"/x/click\?t=
+GET /x/told?placement=top&absolute=1 -> 200
+    > X-Forwarded-Proto: https
+    > X-Forwarded-Host: shop.example:8443
+    ~ "click_url":"https://shop.example:8443/x/click\?t=
+GET /x/told?placement=top&absolute=1 -> 400
+    > X-Forwarded-Proto: javascript
+    > X-Forwarded-Host: shop.example
+    ~ "code":"bad_origin"
+GET /x/told?placement=top&absolute=1 -> 400
+    > X-Forwarded-Proto: https
+    > X-Forwarded-Host: shop.example/evil
+    ~ "code":"bad_origin"
+GET /x/map?placement=top&absolute=1 -> 200
+    > Host: a.example
+    ~ "click_url":"http://a.example/x/click\?t=
+
+
+
+=== TEST 35: nosniff on whatever has a body
+--- config
+    location = /health { ads_status health; }
+--- steps
+GET /spot/serve?placement=top -> 200
+    X-Content-Type-Options: nosniff
+GET /spot/serve?placement=top&format=js -> 200
+    X-Content-Type-Options: nosniff
+GET /spot/serve?placement=top&format=html -> 200
+    X-Content-Type-Options: nosniff
+GET /spot/serve?placement=nowhere -> 400
+    X-Content-Type-Options: nosniff
+GET /spot/impression?t={{ token('impression', serve => 1) }} -> 200
+    Content-Type: image/gif
+    X-Content-Type-Options: nosniff
+GET /status -> 200
+    X-Content-Type-Options: nosniff
+GET /status?format=prometheus -> 200
+    X-Content-Type-Options: nosniff
+GET /health -> 200
+    X-Content-Type-Options: nosniff
+
+
+
+=== TEST 36: a frame of markup without a size takes that of its placement
+--- config
+--- catalog eval
+::one_ad(placement => {width => 320, height => 50})
+--- steps
+GET /spot/serve?placement=top&format=html -> 200
+    ~ <iframe width="320" height="50" title=
+
+
+
+=== TEST 37: neither has a size
+--- config
+--- catalog eval
+::one_ad()
+--- steps
+GET /spot/serve?placement=top&format=html -> 200
+    ~ <iframe width="100%" title=
+
+
+
+=== TEST 38: the parts of a native ad have an order, however the catalog is sorted
+--- config
+--- catalog eval
+::one_ad(creative => {type => 'native', content => {body => 'b', cta => 'c', image => '/i.png', title => 't'}})
+--- steps
+GET /spot/serve?placement=top&format=html -> 200
+    ~ ><img class="spot-image" src="/i.png" alt=""> <strong class="spot-title">t</strong> <span class="spot-body">b</span> <span class="spot-cta">c</span></a>

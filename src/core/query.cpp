@@ -273,6 +273,8 @@ InputError read_serve(const Query& query, ServeQuery& serve) noexcept {
             }
         } else if (name == "debug") {
             serve.debug = value == "1";
+        } else if (name == "absolute") {
+            serve.absolute = value == "1";
         }
     }
     if (serve.placements.empty()) {

@@ -66,7 +66,8 @@ struct ServeQuery {
     std::string_view callback = "adsFill";
     std::string_view url;
     bool debug = false;
-    Keys keys;  // of kv.NAME=VALUE
+    bool absolute = false;  // tracking URLs with scheme and host
+    Keys keys;              // of kv.NAME=VALUE
 };
 
 InputError read_serve(const Query& query, ServeQuery& serve) noexcept;

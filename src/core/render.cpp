@@ -14,6 +14,23 @@ void put_url(Out& out, std::string_view base, std::string_view endpoint,
     out.put(token);
 }
 
+// Margins as attributes: they hold whatever the policy of the site says about styles.
+constexpr std::string_view kDocumentHead =
+    "<!doctype html><html><head><meta charset=\"utf-8\"><title>Advertisement</title></head>"
+    "<body marginwidth=\"0\" marginheight=\"0\">";
+constexpr std::string_view kDocumentTail = "</body></html>";
+
+// That of the creative, or else that of its placement.
+struct Size {
+    uint32_t width;
+    uint32_t height;
+};
+
+Size size_of(const CreativeRecord& creative, const PlacementRecord& placement) noexcept {
+    return creative.width != 0 ? Size{creative.width, creative.height}
+                               : Size{placement.width, placement.height};
+}
+
 void put_ad(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept {
     const auto& placement = image.placements()[ad.pick.placement];
     const auto& creative = image.creatives()[ad.pick.creative];
@@ -28,10 +45,11 @@ void put_ad(Out& out, const Image& image, const Ad& ad, std::string_view base) n
     }
     out.put(",\"type\":\"");
     out.put(name_of(creative.type));
+    const Size size = size_of(creative, placement);
     out.put("\",\"width\":");
-    out.number(creative.width != 0 ? creative.width : placement.width);
+    out.number(size.width);
     out.put(",\"height\":");
-    out.number(creative.width != 0 ? creative.height : placement.height);
+    out.number(size.height);
     out.put(image.text(creative.json_tail));
     out.put(",\"impression_url\":\"");
     put_url(out, base, "impression", Ad::text(ad.impression));
@@ -42,6 +60,19 @@ void put_ad(Out& out, const Image& image, const Ad& ad, std::string_view base) n
     out.put("\",\"serve_id\":\"");
     out.hex64(ad.serve);
     out.put("\"}");
+}
+
+// The beginning of the frame, of which html_head is the rest.
+void put_frame(Out& out, Size size) noexcept {
+    out.put("<iframe width=\"");
+    if (size.width == 0) {
+        out.put("100%\"");
+        return;
+    }
+    out.number(size.width);
+    out.put("\" height=\"");
+    out.number(size.height);
+    out.put('"');
 }
 
 }  // namespace
@@ -70,7 +101,9 @@ size_t json_size(const Image& image, std::span<const Ad> ads, std::string_view b
 
 size_t html_size(const Image& image, const Ad& ad, std::string_view base) noexcept {
     const auto& c = image.creatives()[ad.pick.creative];
-    return 128 + 2 * (base.size() + kTokenChars) + c.html_head.size + c.html_tail.size;
+    // 140 characters of the frame's size and the pixel.
+    return 192 + kDocumentHead.size() + kDocumentTail.size() + 2 * (base.size() + kTokenChars) +
+           c.html_head.size + c.html_tail.size;
 }
 
 void render_json(Out& out, const Image& image, std::span<const Ad> ads, std::string_view base,
@@ -89,12 +122,21 @@ void render_json(Out& out, const Image& image, std::span<const Ad> ads, std::str
 
 void render_html(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept {
     const auto& creative = image.creatives()[ad.pick.creative];
+    if (creative.type == CreativeType::html) {
+        put_frame(out, size_of(creative, image.placements()[ad.pick.placement]));
+    }
     out.put(image.text(creative.html_head));
     put_url(out, base, "click", Ad::text(ad.click));
     out.put(image.text(creative.html_tail));
     out.put("<img src=\"");
     put_url(out, base, "impression", Ad::text(ad.impression));
-    out.put("\" width=\"1\" height=\"1\" alt=\"\" style=\"position:absolute\">");
+    out.put("\" width=\"1\" height=\"1\" alt=\"\" hidden>");
+}
+
+void render_document(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept {
+    out.put(kDocumentHead);
+    render_html(out, image, ad, base);
+    out.put(kDocumentTail);
 }
 
 void render_click_url(Out& out, std::string_view url, const ClickMacros& macros) noexcept {

@@ -36,8 +36,12 @@ size_t html_size(const Image& image, const Ad& ad, std::string_view base) noexce
 void render_json(Out& out, const Image& image, std::span<const Ad> ads, std::string_view base,
                  std::string_view more = {}) noexcept;
 
-// The ad and its pixel, to be placed in a page.
+// The ad and its pixel, to be placed in a page. It has no style of its own: the page's policy
+// might forbid it.
 void render_html(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept;
+
+// The same as a document without margins, for a frame.
+void render_document(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept;
 
 // What the macros of a click URL stand for; {click_id} and so on. The values
 // are ids, slugs and tokens: nothing that a URL would need escaped.

@@ -83,6 +83,7 @@ ngx_int_t send(ngx_http_request_t* r, const Answer& answer) noexcept {
     if (!answer.type.empty()) {
         r->headers_out.content_type = str(answer.type);
         r->headers_out.content_type_len = answer.type.size();
+        push_header(r, "X-Content-Type-Options", str("nosniff"));
     }
     if (answer.body.empty()) {
         r->header_only = 1;

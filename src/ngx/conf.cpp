@@ -418,6 +418,8 @@ ngx_command_t commands[] = {
     {ngx_string("ads_status"), NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS | NGX_CONF_TAKE1, set_status,
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
 #define ADS_ANYWHERE NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF
+    {ngx_string("ads_origin"), ADS_ANYWHERE | NGX_CONF_TAKE1, set_origin, NGX_HTTP_LOC_CONF_OFFSET,
+     offsetof(LocConf, origin), nullptr},
     {ngx_string("ads_geo"), ADS_ANYWHERE | NGX_CONF_TAKE1, set_value, NGX_HTTP_LOC_CONF_OFFSET,
      offsetof(LocConf, geo), nullptr},
     {ngx_string("ads_device"), ADS_ANYWHERE | NGX_CONF_TAKE1, set_value, NGX_HTTP_LOC_CONF_OFFSET,

@@ -97,6 +97,7 @@ struct LocConf {
     ngx_str_t location_base;  // its default: the folder of the location
     ngx_int_t track;          // an EventType, or kAnyType
     ngx_flag_t detail;
+    Value* origin;  // what absolute=1 puts before a base that is a path
     Value* geo;
     Value* device;
     Value* language;
@@ -137,6 +138,7 @@ bool read_saved_catalog(MainConf& main, ngx_log_t* log);  // of PostgreSQL, in a
 // Directives about the visitor, in conf_visitor.cpp.
 Value* compile(ngx_conf_t* cf, ngx_str_t& text) noexcept;  // nullptr: it is wrong
 char* set_value(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* set_origin(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_key(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_session_cookie(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_consent(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/origin.hpp"
 #include "ngx/conf.hpp"
 
 namespace ads::ngx {
@@ -168,6 +169,17 @@ char* set_value(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     return *slot == nullptr ? conf_error() : conf_ok();
 }
 
+char* set_origin(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
+    const std::string_view text = view(arguments(cf)[1]);
+    if (text.find('$') == std::string_view::npos && !valid_origin(text)) {
+        return complain(cf,
+                        "ads: invalid value \"%V\" in \"%V\": must be like https://example.com, "
+                        "with a port if need be, without a path",
+                        &arguments(cf)[1], &cmd->name);
+    }
+    return set_value(cf, cmd, conf);
+}
+
 char* set_key(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     auto* loc = static_cast<LocConf*>(conf);
     ngx_str_t* args = arguments(cf);
@@ -279,6 +291,7 @@ char* merge_visitor(ngx_conf_t* cf, LocConf* from, LocConf* to) {
             mine = theirs;
         }
     };
+    inherit(to->origin, from->origin);
     inherit(to->geo, from->geo);
     inherit(to->device, from->device);
     inherit(to->language, from->language);

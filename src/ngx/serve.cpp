@@ -7,6 +7,7 @@
 
 #include "core/decide.hpp"
 #include "core/explain.hpp"
+#include "core/origin.hpp"
 #include "core/query.hpp"
 #include "core/render.hpp"
 #include "ngx/cors.hpp"
@@ -46,12 +47,48 @@ struct Serve {
     RequestCtx* ctx;
     Query params;
     ServeQuery query;
+    std::string_view base;  // of the tracking URLs
     Visitor visitor;
     Keys keys;
     Request request;
     Page page;
     std::vector<Refusal>* trace = nullptr;  // for debug=1
 };
+
+constexpr InputError kBadOrigin{
+    "bad_origin",
+    "absolute=1 needs a Host header with a host name and perhaps a port, or a valid ads_origin"};
+
+// Scheme and host of the request as this server sees them: what a client says of a proxy before
+// us counts only where ads_origin says so. False if there is none that may stand in a URL.
+bool find_origin(ngx_http_request_t* r, std::string& origin) {
+    origin = value_of(r, loc_conf(r)->origin);
+    if (origin.empty() && r->headers_in.host != nullptr) {
+#if NGX_HTTP_SSL
+        const bool secure = r->connection->ssl != nullptr;
+#else
+        const bool secure = false;
+#endif
+        origin = secure ? "https://" : "http://";
+        origin += view(r->headers_in.host->value);
+    }
+    return valid_origin(origin);
+}
+
+InputError find_base(Serve& s) {
+    const LocConf* conf = loc_conf(s.r);
+    s.base = view(conf->base.len > 0 ? conf->base : conf->location_base);
+    if (!s.query.absolute || !s.base.starts_with('/')) {
+        return {};
+    }
+    std::string base;
+    if (!find_origin(s.r, base)) {
+        return kBadOrigin;
+    }
+    base += s.base;
+    s.base = view(copy(s.r->pool, base));
+    return s.base.data() == nullptr ? InputError{"no_memory", "out of memory"} : InputError();
+}
 
 Token token_of(const Image& image, const Pick& pick, uint64_t serve, const Serve& s) noexcept {
     const auto& group = image.groups()[pick.group];
@@ -165,21 +202,21 @@ std::string explained(const Serve& s) {
     return text + "]";
 }
 
-void render(Out& out, const ServeQuery& query, std::span<const Ad> ads, std::string_view base,
-            std::string_view more) noexcept {
+void render(Out& out, const Serve& s, std::span<const Ad> ads, std::string_view more) noexcept {
     const Image& image = worker->image();
-    switch (query.format) {
+    switch (s.query.format) {
         case Format::html:
-            render_html(out, image, ads[0], base);
+            // A subrequest's answer becomes a part of another page.
+            (s.r == s.r->main ? render_document : render_html)(out, image, ads[0], s.base);
             break;
         case Format::js:
-            out.put(query.callback);
+            out.put(s.query.callback);
             out.put('(');
-            render_json(out, image, ads, base, more);
+            render_json(out, image, ads, s.base, more);
             out.put(");");
             break;
         case Format::json:
-            render_json(out, image, ads, base, more);
+            render_json(out, image, ads, s.base, more);
             break;
     }
 }
@@ -194,18 +231,16 @@ ngx_int_t answer(Serve& s, std::span<const Ad> ads) noexcept {
     if (ads.empty() && s.query.format == Format::html) {
         return send(r, {.status = NGX_HTTP_NO_CONTENT});
     }
-    const LocConf* conf = loc_conf(r);
-    const std::string_view base = view(conf->base.len > 0 ? conf->base : conf->location_base);
     const std::string debug = s.trace == nullptr ? std::string() : explained(s);
-    const size_t room = (s.query.format == Format::html ? html_size(worker->image(), ads[0], base)
-                                                        : json_size(worker->image(), ads, base)) +
+    const size_t room = (s.query.format == Format::html ? html_size(worker->image(), ads[0], s.base)
+                                                        : json_size(worker->image(), ads, s.base)) +
                         s.query.callback.size() + debug.size() + 8;
     char* memory = memory_for(r, s.ctx, room);
     if (memory == nullptr) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
     Out out(memory, room);
-    render(out, s.query, ads, base, debug);
+    render(out, s, ads, debug);
     if (out.overflow()) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -316,6 +351,9 @@ ngx_int_t work(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
     }
     Placements placements;
     if (const auto error = find_placements(worker->image(), s.query, placements)) {
+        return send_error(r, NGX_HTTP_BAD_REQUEST, error);
+    }
+    if (const auto error = find_base(s)) {
         return send_error(r, NGX_HTTP_BAD_REQUEST, error);
     }
     if (r->method == NGX_HTTP_HEAD) {

@@ -199,12 +199,13 @@ TEST(ServeQuery, Defaults) {
     EXPECT_EQ(serve.callback, "adsFill");
     EXPECT_EQ(serve.url, "");
     EXPECT_FALSE(serve.debug);
+    EXPECT_FALSE(serve.absolute);
 }
 
 TEST(ServeQuery, EverythingSaid) {
     const Asked asked(
         "placement=a,b%2Cc&format=js&callback=My.$fill_1&url=https%3A%2F%2Fx.example%2F%3Fq%3D1"
-        "&debug=1&placement=d&kv.section=sports&unknown=1");
+        "&debug=1&absolute=1&placement=d&kv.section=sports&unknown=1");
     ServeQuery serve;
     ASSERT_FALSE(read_serve(asked.query, serve));
     ASSERT_EQ(serve.placements.size(), 4u);
@@ -216,6 +217,7 @@ TEST(ServeQuery, EverythingSaid) {
     EXPECT_EQ(serve.callback, "My.$fill_1");
     EXPECT_EQ(serve.url, "https://x.example/?q=1");
     EXPECT_TRUE(serve.debug);
+    EXPECT_TRUE(serve.absolute);
 }
 
 TEST(ServeQuery, Placements) {

@@ -302,9 +302,29 @@ TEST_F(Render, HtmlEscapesHostileText) {
     }
 }
 
+// A page's policy may forbid styles: what stands in the page must do without.
+TEST_F(Render, NothingOfOursHasAStyle) {
+    for (const Id id : {2u, 3u, 4u}) {
+        const std::string text = html(ad(id));
+        EXPECT_EQ(text.find(" style="), std::string::npos) << text;
+        EXPECT_EQ(text.find("<style"), std::string::npos) << text;
+    }
+}
+
+TEST_F(Render, ADocumentIsTheAdInAPageOfItsOwn) {
+    for (const Id id : {2u, 3u, 4u}) {
+        const Ad one = ad(id);
+        const std::string text = written(html_size(d_.image(), one, kBase), [&](Out& out) {
+            render_document(out, d_.image(), one, kBase);
+        });
+        EXPECT_TRUE(text.starts_with("<!doctype html><html><head>")) << text;
+        EXPECT_TRUE(text.ends_with(html(one) + "</body></html>")) << text;
+    }
+}
+
 TEST_F(Render, MarkupStaysInItsSandbox) {
     const std::string text = html(ad(3));
-    ASSERT_EQ(text.rfind("<iframe ", 0), 0u);
+    ASSERT_EQ(text.rfind("<iframe width=\"728\" height=\"90\" title=", 0), 0u);
     EXPECT_NE(text.find(" sandbox=\""), std::string::npos);
     EXPECT_EQ(text.find("allow-scripts"), std::string::npos);
     EXPECT_EQ(text.find("allow-same-origin"), std::string::npos);

@@ -1,5 +1,8 @@
 #include "core/catalog/fragments.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "core/bytes.hpp"
 
 namespace ads::catalog {
@@ -37,39 +40,58 @@ void render_image(const Creative& creative, Fragments& f) {
     f.html_head = "<a href=\"";
     f.html_tail = std::string(kLinkRest) + "<img src=\"" + escaped(field(creative, "src")) +
                   "\" alt=\"" + escaped(field(creative, "alt")) + "\"" + size_attributes(creative) +
-                  " style=\"border:0;display:block\"></a>";
+                  " align=\"top\"></a>";
 }
 
 // The markup goes into a frame without scripts, forms or our origin; only a
-// click may leave it. The policy inside is the second wall.
+// click may leave it. The policy inside is the second wall. The frame's size is known only when
+// there is a placement.
 void render_html(const Creative& creative, Fragments& f) {
     const std::string before =
         "<!doctype html><meta charset=\"utf-8\"><meta http-equiv=\"Content-Security-Policy\" "
         "content=\"default-src 'none'; img-src https: data:; style-src 'unsafe-inline'\">"
         "<base target=\"_blank\"><style>html,body{margin:0;overflow:hidden}"
-        ".ad{display:block;color:inherit;text-decoration:none}</style>"
-        "<a class=\"ad\" rel=\"noopener sponsored\" href=\"";
+        ".spot{display:block;color:inherit;text-decoration:none}</style>"
+        "<a class=\"spot\" rel=\"noopener sponsored\" href=\"";
     const std::string after = "\">" + std::string(field(creative, "markup")) + "</a>";
-    f.html_head = "<iframe title=\"Advertisement\" scrolling=\"no\"" + size_attributes(creative) +
-                  " style=\"border:0\" sandbox=\"allow-popups "
-                  "allow-popups-to-escape-sandbox\" srcdoc=\"" +
-                  escaped(before);
+    f.html_head =
+        " title=\"Advertisement\" scrolling=\"no\" frameborder=\"0\" align=\"top\""
+        " sandbox=\"allow-popups "
+        "allow-popups-to-escape-sandbox\" srcdoc=\"" +
+        escaped(before);
     f.html_tail = escaped(after) + "\"></iframe>";
 }
 
+// An element of a native creative.
+std::string native_part(std::string_view name, std::string_view value) {
+    if (name == "image") {
+        return "<img class=\"spot-image\" src=\"" + escaped(value) + "\" alt=\"\">";
+    }
+    const std::string tag = name == "title" ? "strong" : "span";
+    return "<" + tag + " class=\"spot-" + escaped(name) + "\">" + escaped(value) + "</" + tag + ">";
+}
+
+// The usual parts come first: PostgreSQL sorts the keys of an object. The space between parts
+// keeps them readable without a style. Classes that begin with "ad-" are hidden by content
+// blockers.
 void render_native(const Creative& creative, Fragments& f) {
-    f.html_head = "<a class=\"ad-native\" href=\"";
-    f.html_tail = kLinkRest;
-    for (const auto& [key, value] : creative.fields) {
-        if (key == "image") {
-            f.html_tail += "<img class=\"ad-image\" src=\"" + escaped(value) + "\" alt=\"\">";
-        } else {
-            const std::string_view tag = key == "title" ? "strong" : "span";
-            f.html_tail += "<" + std::string(tag) + " class=\"ad-" + escaped(key) + "\">" +
-                           escaped(value) + "</" + std::string(tag) + ">";
+    constexpr std::string_view kFirst[] = {"image", "title", "body"};
+    f.html_head = "<a class=\"spot-native\" href=\"";
+    std::string parts;
+    const auto add = [&parts](std::string_view name, std::string_view value) {
+        parts += (parts.empty() ? "" : " ") + native_part(name, value);
+    };
+    for (const auto name : kFirst) {
+        if (const auto value = field(creative, name); !value.empty()) {
+            add(name, value);
         }
     }
-    f.html_tail += "</a>";
+    for (const auto& [name, value] : creative.fields) {
+        if (std::find(std::begin(kFirst), std::end(kFirst), name) == std::end(kFirst)) {
+            add(name, value);
+        }
+    }
+    f.html_tail = std::string(kLinkRest) + parts + "</a>";
 }
 
 }  // namespace
