@@ -96,6 +96,7 @@ cli:
 
 $(BUILD)/nginx-ads: $(BUILD)/plain/nginx-ads
 	@cp -p $< $@
+	@$@ validate --schema > $(BUILD)/catalog.schema.json
 
 $(OBJ)/%.o: %.cpp
 	@mkdir -p $(@D)
@@ -260,6 +261,8 @@ install: all ## install the module, the command and what goes with it (DESTDIR=,
 	    $(share)/zsh/vendor-completions $(root)/lib/systemd/system $(root)/lib/tmpfiles.d
 	sed 's|/usr/lib/|$(PREFIX)/lib/|' conf/nginx.conf > $(share)/nginx-ads/examples/nginx.conf
 	install -m 644 conf/catalog.json $(share)/nginx-ads/examples/catalog.json
+	install -m 644 docs/examples/*.json $(share)/nginx-ads/examples
+	$(BUILD)/nginx-ads validate --schema > $(share)/nginx-ads/catalog.schema.json
 	$(BUILD)/nginx-ads man > $(share)/man/man1/nginx-ads.1
 	$(BUILD)/nginx-ads completion bash > $(share)/bash-completion/completions/nginx-ads
 	$(BUILD)/nginx-ads completion zsh > $(share)/zsh/vendor-completions/_nginx-ads

@@ -19,7 +19,8 @@ sub spurt { my ($path, $text) = @_; open my $to, '>', $path or die "$path: $!"; 
 sub installed { my (@set) = @_; return system "make -s -o all install DESTDIR=$root @set > $dir/out 2>&1" }
 
 is installed(), 0, 'make install' or diag slurp("$dir/out");
-my @names = qw(usr/lib/nginx/modules/ngx_http_ads_module.so usr/bin/nginx-ads usr/share/nginx-ads/bots.txt usr/share/man/man1/nginx-ads.1
+my @names = qw(usr/lib/nginx/modules/ngx_http_ads_module.so usr/bin/nginx-ads usr/share/nginx-ads/bots.txt usr/share/nginx-ads/catalog.schema.json
+    usr/share/nginx-ads/examples/first.json usr/share/man/man1/nginx-ads.1
     usr/share/bash-completion/completions/nginx-ads usr/share/zsh/vendor-completions/_nginx-ads usr/share/nginx-ads/examples/nginx.conf
     usr/share/nginx-ads/examples/catalog.json usr/lib/tmpfiles.d/nginx-ads.conf etc/nginx-ads/catalog.json);
 is_deeply [ grep { !-s "$root/$_" } @names ], [], 'puts all in its place';

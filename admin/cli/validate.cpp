@@ -4,6 +4,7 @@
 
 #include "catalog_file.hpp"
 #include "commands.hpp"
+#include "core/catalog/schema.hpp"
 #include "core/url_policy.hpp"
 #include "creative/sanitize.hpp"
 #include "files.hpp"
@@ -22,6 +23,7 @@ struct Options {
     std::string at;
     bool json = false;
     bool sanitize = false;
+    bool schema = false;
 };
 
 // What a creative would lose if it were saved, not trusted as a file's are.
@@ -238,26 +240,38 @@ Exit validate(const Options& options) {
     return exit;
 }
 
+Exit print_schema() {
+    fmt::print("{}", catalog::schema());
+    return Exit::ok;
+}
+
 }  // namespace
 
 void add_validate(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* sub = app.add_subcommand("validate", "Check catalogs the way nginx does");
-    sub->add_option("FILE", options->files, "Catalogs; - is standard input")
-        ->required()
-        ->option_text("...");
+    auto* files = sub->add_option("FILE", options->files, "Catalogs; - is standard input")
+                      ->option_text("...");
     sub->add_flag("--json", options->json, "Print an object, for several files an array of them");
     sub->add_flag("--sanitize", options->sanitize,
                   "Show what HTML creatives would lose if they were cleaned");
     sub->add_option("--at", options->at, "Compile for this moment, RFC 3339 (default now)")
         ->check(is_moment())
         ->option_text("TIME");
+    sub->add_flag("--schema", options->schema,
+                  "Print the JSON Schema of catalogs, for editors and other programs")
+        ->excludes(files);
     sub->footer(
         "Every error is a line \"FILE: PATH: MESSAGE\" on standard error, and the exit code is 1.\n"
         "\n"
         "Example:\n"
         "  nginx-ads validate --json /etc/nginx-ads/catalog.json");
-    sub->callback([options, &chosen] { chosen = [options] { return validate(*options); }; });
+    sub->callback([options, &chosen] {
+        if (!options->schema && options->files.empty()) {
+            refuse_missing("FILE");
+        }
+        chosen = [options] { return options->schema ? print_schema() : validate(*options); };
+    });
 }
 
 }  // namespace ads::cli

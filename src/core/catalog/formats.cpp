@@ -11,12 +11,11 @@
 #include <memory>
 #include <new>
 
+#include "core/catalog/limits.hpp"
 #include "core/catalog/reader.hpp"
 
 namespace ads::catalog {
 namespace {
-
-constexpr size_t kMaxUrl = 2048;
 
 // What a click address may ask to have filled in.
 constexpr auto kMacros = std::to_array<std::string_view>(

@@ -9,7 +9,6 @@ namespace ads::catalog {
 namespace {
 
 constexpr size_t kMaxDocument = size_t{256} << 20;
-constexpr int64_t kMaxPixels = 16384;
 
 void read_placement(const Node& node, Context& context, size_t index, Placement& placement) {
     Object object(node);
@@ -68,7 +67,7 @@ void read_budget(const Node& node, std::optional<Budget>& out) {
     set(budget.spent, read_money(object.get("spent_cents")));
     const Node cap = object.get("hard_cap");
     if (const auto times = read_number(cap)) {
-        if (*times >= 1 && *times <= 10) {
+        if (*times >= kMinHardCap && *times <= kMaxHardCap) {
             budget.hard_cap = *times;
         } else {
             cap.expected("a number from 1 to 10");
@@ -181,6 +180,7 @@ private:
             return false;
         }
         Object object(Node{*root, {}, &errors_});
+        read_text(object.get("$schema"));  // for editors
         const Node version = object.get("version");
         if (version.present() && version.integer() != 1) {
             version.expected("1, the only version there is");

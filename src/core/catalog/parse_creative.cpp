@@ -5,9 +5,6 @@
 namespace ads::catalog {
 namespace {
 
-constexpr size_t kMaxField = 65536;
-constexpr size_t kMaxFields = 100;
-
 // Compact JSON that can stand inside a <script> element as it is.
 std::string canonical(const std::vector<std::pair<std::string, std::string>>& fields) {
     size_t most = 2;

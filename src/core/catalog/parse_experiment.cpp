@@ -6,9 +6,7 @@
 namespace ads::catalog {
 namespace {
 
-constexpr size_t kMaxVariants = 100;
 constexpr double kShareError = 1e-6;
-constexpr std::string_view kAllocation[] = {"fixed"};
 
 // A creative of the experiment's ad group; 0 if it is not one.
 Id read_member(const Node& node, const Context& context, const Place* group, Id group_id) {

@@ -6,11 +6,6 @@
 namespace ads::catalog {
 namespace {
 
-constexpr size_t kMaxCaps = 8;
-constexpr size_t kMaxPatterns = 100;
-constexpr size_t kMaxPattern = 1000;
-constexpr size_t kMaxValue = 200;
-
 void read_price(const Node& node, Price& price) {
     Object object(node);
     set(price.model, read_enum<PriceModel>(object.get("model")));
@@ -57,7 +52,7 @@ void read_pacing(const Node& node, Pacing& pacing) {
 
 void read_cap(const Node& node, FrequencyCap& cap) {
     Object object(node);
-    set(cap.count, read_integer(object.need("count"), 1, 1000));
+    set(cap.count, read_integer(object.need("count"), 1, kMaxCapCount));
     const Node per = object.get("per");
     if (const auto text = read_text(per); text && !parse_period(*text, cap)) {
         per.expected(R"("day", "lifetime" or a time from "1s" to "400d" in s, m, h or d)");
@@ -68,8 +63,8 @@ void read_cap(const Node& node, FrequencyCap& cap) {
 
 void read_caps(const Node& node, std::vector<FrequencyCap>& caps) {
     const Array items(node);
-    if (items.size() > kMaxCaps) {
-        node.fail("must have at most " + std::to_string(kMaxCaps) + " caps, not " +
+    if (items.size() > kMaxFrequencyCaps) {
+        node.fail("must have at most " + std::to_string(kMaxFrequencyCaps) + " caps, not " +
                   std::to_string(items.size()));
     }
     for (const Node item : items) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -11,18 +10,13 @@
 #include <vector>
 
 #include "core/catalog/formats.hpp"
+#include "core/catalog/limits.hpp"
 #include "core/catalog/model.hpp"
 #include "core/catalog/reader.hpp"
 #include "core/catalog/zero_table.hpp"
 #include "core/hash.hpp"
 
 namespace ads::catalog {
-
-inline constexpr size_t kMaxName = 200;
-inline constexpr size_t kMaxLabel = 100;  // advertiser, category, together
-inline constexpr int64_t kMaxId = std::numeric_limits<Id>::max();
-inline constexpr int64_t kMaxWeight = 1'000'000;
-inline constexpr int64_t kMaxCount = 1'000'000'000'000;  // caps, goals, samples
 
 // Where something with an id stands: indexes of the JSON arrays.
 struct Place {

@@ -7,10 +7,10 @@
 #include <iterator>
 #include <utility>
 
+#include "core/catalog/limits.hpp"
+
 namespace ads::catalog {
 namespace {
-
-constexpr int64_t kMaxCents = 10'000'000'000;
 
 bool plain_key(std::string_view key) {
     return !key.empty() && key.size() <= 64 && std::all_of(key.begin(), key.end(), [](char c) {
