@@ -34,6 +34,8 @@ sql_files     := $(sort $(wildcard admin/sql/[0-9]*.sql))
 # ThreadSanitizer is for shared memory and for the threads beside the event loop.
 unit_sources  := $(wildcard $(if $(filter tsan,$(VARIANT)),t/unit/shm_*.cpp t/unit/io_*.cpp,t/unit/*.cpp))
 unit_objects  := $(unit_sources:%.cpp=$(OBJ)/%.o)
+# Of the command, what has unit tests: it depends on nothing else of it.
+cli_parts     := $(if $(filter tsan,$(VARIANT)),,$(patsubst %,$(OBJ)/admin/cli/%.o,money local_time))
 fuzz_names    := $(patsubst t/fuzz/%.cpp,%,$(wildcard t/fuzz/*.cpp))
 
 # ---- what people call ----------------------------------------------------------
@@ -133,8 +135,8 @@ $(OBJ)/sql/files.o: $(BUILD)/sql/files.cpp
 $(OBJ)/nginx-ads: $(cli_objects) $(OBJ)/sql/files.o $(OBJ)/libcreative.a $(OBJ)/libads.a
 	@$(CXX) $(CXXFLAGS) $^ -o $@ -lfmt -lcurl -lgumbo $(LIBS)
 
-$(OBJ)/unit-tests: $(unit_objects) $(OBJ)/libcreative.a $(OBJ)/libads.a
-	@$(CXX) $(CXXFLAGS) $^ -o $@ -lgtest -lgtest_main -lz -lgumbo $(LIBS)
+$(OBJ)/unit-tests: $(unit_objects) $(cli_parts) $(OBJ)/libcreative.a $(OBJ)/libads.a
+	@$(CXX) $(CXXFLAGS) $^ -o $@ -lgtest -lgtest_main -lfmt -lz -lgumbo $(LIBS)
 
 -include $(shell find $(BUILD) -name '*.d' -path '*/$(VARIANT)/*' 2>/dev/null)
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -229,6 +230,7 @@ struct PlacementRecord {
     uint16_t width = 0;
     uint16_t height = 0;
     uint8_t types = 0;  // bit per CreativeType
+    PlacementStatus status = PlacementStatus::active;
     Select select = Select::weight;
     MicroCents floor = 0;
     uint32_t tier_end[kTiers] = {};  // positions are ordered by tier
@@ -276,10 +278,11 @@ struct ImageHead {
     uint64_t length = 0;
     uint64_t hash = 0;  // of the document and the day
     Seconds compiled_at = 0;
-    uint32_t node = 0;              // of the state whose slots it names, filled by the publisher
-    uint32_t experiment_count = 0;  // of the document, also those that do not run
-    uint32_t open_words = 0;        // of all placements
-    uint32_t max_words = 0;         // of one placement
+    std::array<char, 4> currency{};  // ends with a 0; empty: none is named
+    uint32_t node = 0;               // of the state whose slots it names, filled by the publisher
+    uint32_t experiment_count = 0;   // of the document, also those that do not run
+    uint32_t open_words = 0;         // of all placements
+    uint32_t max_words = 0;          // of one placement
     Slice<ZoneRecord> zones;
     Slice<FlightRecord> flights;
     Slice<CampaignRecord> campaigns;
@@ -299,7 +302,7 @@ struct ImageHead {
     Slice<uint32_t> creative_table;   // by id
 };
 
-inline constexpr uint64_t kImageMagic = 0x3430'656d'6973'6461;  // changes with the layout
+inline constexpr uint64_t kImageMagic = 0x3530'656d'6973'6461;  // changes with the layout
 
 class Image {
 public:

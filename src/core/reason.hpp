@@ -8,7 +8,7 @@ namespace ads {
 
 enum class Reason : uint8_t {
     none,
-    status,    // the campaign, the ad group or all its creatives are not active
+    status,    // the placement, the campaign, the group or all creatives are not active
     flight,    // before its start or after its end
     schedule,  // not at this hour
     creative,  // no creative fits the placement's size and types

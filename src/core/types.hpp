@@ -20,6 +20,7 @@ inline constexpr MicroCents kMicroPerCent = 1'000'000;
 
 enum class EventType : uint8_t { serve, impression, viewable, click, conversion };
 enum class Status : uint8_t { draft, scheduled, active, paused, completed, archived };
+enum class PlacementStatus : uint8_t { active, paused };
 enum class Priority : uint8_t { sponsorship, standard, remnant, house };
 enum class PriceModel : uint8_t { cpm, cpc, cpa, vcpm, flat };
 enum class BudgetType : uint8_t { daily, lifetime };
@@ -47,6 +48,7 @@ struct Names;
 
 ADS_NAMES(EventType, "serve", "impression", "viewable", "click", "conversion");
 ADS_NAMES(Status, "draft", "scheduled", "active", "paused", "completed", "archived");
+ADS_NAMES(PlacementStatus, "active", "paused");
 ADS_NAMES(Priority, "sponsorship", "standard", "remnant", "house");
 ADS_NAMES(PriceModel, "cpm", "cpc", "cpa", "vcpm", "flat");
 ADS_NAMES(BudgetType, "daily", "lifetime");

@@ -142,6 +142,8 @@ void put_catalog(Out& out, const Image& image) noexcept {
     out.number(image.campaigns().size());
     out.put(",\"ad_groups\":");
     out.number(image.groups().size());
+    out.put(",\"currency\":");
+    put_text(out, image.head().currency.data());
     out.put(",\"error\":");
     put_text(out, {text, zone.error(text)});
     out.put(",\"unreadable\":");

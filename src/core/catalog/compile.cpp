@@ -32,6 +32,11 @@ public:
         aims_.reserve(expected / 16);
     }
 
+    void take_currency(std::string&& currency) override {
+        std::copy_n(currency.begin(), std::min(currency.size(), currency_.size() - 1),
+                    currency_.begin());
+    }
+
     void take_placements(std::vector<Placement>&& placements) override {
         for (const auto& placement : placements) {
             lay_placement(placement);
@@ -80,6 +85,7 @@ private:
         if (p.types.empty()) {
             record.types = 0xff;
         }
+        record.status = p.status;
         record.select = p.select;
         record.floor = p.floor;
         slugs_.number(p.id);  // its index
@@ -293,7 +299,7 @@ private:
         const auto runs = [](const CreativeRecord& c) {
             return c.status == Status::active && c.weight > 0;
         };
-        if (!draft.can_run || !any_creative(runs)) {
+        if (placement.status != PlacementStatus::active || !draft.can_run || !any_creative(runs)) {
             return Reason::status;
         }
         // One that ended today keeps its seat: a clock may be set back.
@@ -496,6 +502,7 @@ private:
         ImageHead head;
         head.hash = hash;
         head.compiled_at = now_;
+        head.currency = currency_;
         head.experiment_count = experiment_count_;
         head.open_words = open_words_;
         head.max_words = max_words_;
@@ -534,6 +541,7 @@ private:
     Aims aims_;
     Names slugs_;  // of placements
     Names sets_;   // that fill together
+    decltype(ImageHead::currency) currency_{};
     Zones zones_;
     std::vector<CampaignRecord> campaigns_;
     std::vector<CreativeRecord> creatives_;
@@ -559,6 +567,7 @@ private:
 
 std::vector<char> lay_out(Document document, uint64_t hash, Seconds now) {
     Compiler compiler(now, 0, nullptr);
+    compiler.take_currency(std::move(document.currency));
     compiler.take_placements(std::move(document.placements));
     for (auto& campaign : document.campaigns) {
         compiler.take_campaign(std::move(campaign));

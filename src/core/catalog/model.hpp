@@ -24,6 +24,7 @@ struct Error {
 struct Placement {
     std::string id;
     std::string name;
+    PlacementStatus status = PlacementStatus::active;
     uint32_t width = 0;
     uint32_t height = 0;
     std::vector<CreativeType> types;  // empty: all
@@ -158,6 +159,7 @@ struct Experiment {
 };
 
 struct Document {
+    std::string currency;  // ISO 4217; empty: it is not said
     std::vector<Placement> placements;
     std::vector<Campaign> campaigns;
     std::vector<Experiment> experiments;
@@ -169,11 +171,12 @@ struct Faults {
     size_t more_errors = 0;  // beyond the limit
 };
 
-// Who is given a document while it is read: placements, then campaign by campaign, so that
-// not all of them need room at once, then experiments. From the first fault on nothing
-// more is given.
+// Who is given a document while it is read: the currency and placements, then campaign by
+// campaign, so that not all of them need room at once, then experiments. From the first fault
+// on nothing more is given.
 class Taker {
 public:
+    virtual void take_currency(std::string&& currency) = 0;
     virtual void take_placements(std::vector<Placement>&& placements) = 0;
     virtual void take_campaign(Campaign&& campaign) = 0;
     virtual void take_experiments(std::vector<Experiment>&& experiments) = 0;

@@ -1,6 +1,7 @@
 // The document as a whole, its placements and its campaigns. Ad groups,
 // creatives and experiments are in the files named after them.
 #include "core/catalog/calendar.hpp"
+#include "core/catalog/currency.hpp"
 #include "core/catalog/parser.hpp"
 #include "core/catalog/parts.hpp"
 #include "core/hash.hpp"
@@ -28,6 +29,7 @@ void read_placement(const Node& node, Context& context, size_t index, Placement&
         }
     }
     read_label(object.get("name"), kMaxName, placement.name);
+    set(placement.status, read_enum<PlacementStatus>(object.get("status")));
     read_size(object, placement.width, placement.height);
     for (const Node item : Array(object.get("types"))) {
         if (const auto type = read_enum<CreativeType>(item)) {
@@ -38,6 +40,14 @@ void read_placement(const Node& node, Context& context, size_t index, Placement&
     set(placement.select, read_enum<Select>(object.get("select")));
     set(placement.floor, read_money(object.get("floor_cents")));
     object.done();
+}
+
+std::string read_currency(const Node& node) {
+    const auto code = read_text(node);
+    if (code && !valid_currency(*code)) {
+        node.expected("a currency of ISO 4217, like EUR");
+    }
+    return std::string(code.value_or(""));
 }
 
 void read_timezone(const Node& node, Context& context, std::string& timezone) {
@@ -185,6 +195,7 @@ private:
         if (version.present() && version.integer() != 1) {
             version.expected("1, the only version there is");
         }
+        give(&Taker::take_currency, read_currency(object.get("currency")));
         give(&Taker::take_placements, read_placements(object.get("placements"), context_));
         if (!read_campaigns(object.get("campaigns"), cut ? cut->items : Pieces())) {
             return false;
@@ -294,6 +305,9 @@ Faults read_document(std::string_view json, Taker& taker, size_t max_errors, Pac
 Parsed parse(std::string_view json, size_t max_errors) {
     struct Whole final : Taker {
         Document document;
+        void take_currency(std::string&& currency) override {
+            document.currency = std::move(currency);
+        }
         void take_placements(std::vector<Placement>&& placements) override {
             document.placements = std::move(placements);
         }
