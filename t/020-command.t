@@ -148,6 +148,22 @@ cmp_ok $said->{more_errors}, '>', 0, 'those that are not shown are counted';
 run('validate', 'many.json');
 like $err, qr/^many\.json: and $said->{more_errors} more errors\.$/m, 'for people, too';
 
+# What is allowed, but cannot be served.
+write_file('trap.json', '{"placements": [{"id": "top", "width": 728, "height": 90}], "campaigns": [{"id": 1, "ad_groups": [{"id": 2,
+    "targeting": {"geos": ["UK"]}, "creatives": [{"id": 3, "type": "image", "width": 320, "height": 50, "content": {"src": "/a.png"},
+    "click_url": "https://x.example/"}]}]}]}');
+is run('validate', 'trap.json'), 0, 'a warning is no error';
+like $out, qr/^trap\.json: ok$/m, 'the catalog is good';
+like $err, qr/^trap\.json: \$\.campaigns\[0\]\.ad_groups\[0\]\.creatives\[0\]: warning: is an image of 320×50, which fits no placement: top is 728×90$/m, 'but one creative fits nowhere';
+like $err, qr/^trap\.json: \$\.campaigns\[0\]\.ad_groups\[0\]\.targeting\.geos: warning: "UK" is no country of ISO 3166: the United Kingdom is GB$/m, 'and a country is none';
+is run('validate', '--strict', 'trap.json'), 1, '--strict makes errors of them';
+is run('validate', '--json', 'trap.json'), 0, 'for programs';
+is_deeply [ map { $_->{path} } @{ json($out)->{warnings} } ], [ '$.campaigns[0].ad_groups[0].targeting.geos', '$.campaigns[0].ad_groups[0].creatives[0]' ],
+    'a list';
+write_file('money.json', '{"currency": "EURO"}');
+is run('validate', 'money.json'), 1, 'a currency that is none';
+is $err, "money.json: \$.currency: must be a currency of ISO 4217, like EUR, not \"EURO\"\n", 'is told';
+
 run('validate', '--json', 'bad.json', 'good.json');
 is $exit, 1, 'one bad catalog of several';
 is_deeply [map { [$_->{file}, $_->{ok} ? 1 : 0] } @{json($out)}],

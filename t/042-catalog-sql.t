@@ -108,7 +108,7 @@ sub full {
         version    => 1,
         placements => [
             sort { $a->{id} cmp $b->{id} }
-            map { with_defaults($_, name => '', width => 0, height => 0, types => [], select => 'weight', floor_cents => 0) } @{ $document->{placements} // [] }
+            map { with_defaults($_, name => '', status => 'active', width => 0, height => 0, types => [], select => 'weight', floor_cents => 0) } @{ $document->{placements} // [] }
         ],
         campaigns   => by_id(\@campaigns),
         experiments => by_id(\@experiments),
@@ -217,7 +217,7 @@ subtest 'every key is kept' => sub {
     my $copy = sub { return $json->decode($json->encode($document)) };
     my @changes = (
         [ placements => 0, name => 'x' ], [ placements => 0, width => 0, height => 0 ], [ placements => 0, types => [] ],
-        [ placements => 0, select => 'weight' ], [ placements => 0, floor_cents => 1 ],
+        [ placements => 0, select => 'weight' ], [ placements => 0, status => 'paused' ], [ placements => 0, floor_cents => 1 ],
         [ campaigns => 1, name => 'x' ], [ campaigns => 1, advertiser => 'other' ], [ campaigns => 1, status => 'draft' ],
         [ campaigns => 1, timezone => 'UTC' ], [ campaigns => 1, start => undef ], [ campaigns => 1, end => '2027-11-02T00:00:00Z' ],
         [ campaigns => 1, budget => undef ], [ campaigns => 1, budget => { amount_cents => 5000.000001, hard_cap => 1.6 } ],

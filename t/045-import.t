@@ -108,8 +108,8 @@ like $err, qr{^nginx-ads: cannot create no/where\.json}, 'is told';
 my $full = {
     version    => 1,
     placements => [
-        { id => 'a-side', name => 'Side', width => 300, height => 250, types => [], select => 'price', floor_cents => 12.345678 },
-        { id => 'home-top', name => "Home, \x{201c}top\x{201d}", width => 728, height => 90, types => ['image', 'html'],
+        { id => 'a-side', name => 'Side', status => 'active', width => 300, height => 250, types => [], select => 'price', floor_cents => 12.345678 },
+        { id => 'home-top', name => "Home, \x{201c}top\x{201d}", status => 'active', width => 728, height => 90, types => ['image', 'html'],
             select => 'weight', floor_cents => 0 }],
     campaigns => [{
         id => 7, name => 'Autumn', advertiser => 'acme', status => 'active', timezone => 'America/New_York',
@@ -186,8 +186,8 @@ is import_($next, '--dry-run'), 0, 'a dry run of changes' or diag $err;
 is digest(), $state, 'writes nothing';
 my $shown = $out;
 for my $expected (
-    "~ placement a-side \"Side\"\n    floor_cents: 12.345678 -> 5\n",
-    "~ campaign 7 \"Winter\"\n    name: \"Autumn\" -> \"Winter\"\n    budget.amount_cents: 5000.25 -> 6000\n",
+    "~ placement a-side \"Side\"\n    floor: 0.12345678 -> 0.05\n",
+    "~ campaign 7 \"Winter\"\n    name: \"Autumn\" -> \"Winter\"\n    budget.amount: 50.0025 -> 60.00\n",
     "+ campaign 8 \"New\" with 2 ad groups, 1 creative\n",
     "~ ad group 12 \"Readers\"\n    weight: 10 -> 12\n    targeting.geos: [\"US\",\"!US-AK\"] -> [\"US\"]\n",
     "- ad group 4294967295\n    status: \"draft\" -> \"archived\"\n",

@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use lib 't/lib';
 
+use Compress::Zlib qw(compress crc32);
 use JSON::PP ();
 use Test::More;
 
@@ -33,6 +34,14 @@ run('migrate', '--database', $db->conninfo);
 is $exit, 0, 'a database' or BAIL_OUT($err);
 $ENV{ADS_DATABASE} = $db->conninfo;
 
+# A PNG of that size, white.
+sub png {
+    my ($width, $height) = @_;
+    my $chunk = sub { my $all = join '', @_; pack('N', length($all) - 4) . $all . pack('N', crc32($all)) };
+    return "\x89PNG\r\n\x1a\n" . $chunk->('IHDR', pack('NNC5', $width, $height, 8, 0, 0, 0, 0))
+        . $chunk->('IDAT', compress(("\0" . "\xff" x $width) x $height)) . $chunk->('IEND');
+}
+
 sub logged { return $db->value('SELECT count(*) FROM ads.audit_log') }
 
 # ---- each kind is made ----------------------------------------------------------------
@@ -50,19 +59,20 @@ is scalar(my @first = $watch->notified), 1, 'the edge is notified once';
 
 done('advertiser', 'create', 'acme');
 $made = done('campaign', 'create', '--name', 'Autumn', '--advertiser', 'acme', '--timezone', 'Europe/Berlin',
-    '--start', '2026-11-01', '--budget', 'daily:5000', '--hard-cap', '1.5');
+    '--start', '2026-11-01', '--end', '2036-03-31', '--budget', '50.00/day', '--hard-cap', '1.5');
 is $made->{id}, 1, 'the first campaign is number 1';
 ok $made->{changed} && !$made->{dry_run}, 'it was written';
 is $made->{changes}[0]{change}, 'added', 'an addition';
 my $autumn = campaign(1);
 is $autumn->{status}, 'draft', 'a new campaign is a draft';
-is $autumn->{start}, '2026-11-01T00:00:00Z', 'a date is its midnight';
+is $autumn->{start}, '2026-10-31T23:00:00Z', 'a date begins when it does in its time zone';
+is $autumn->{end}, '2036-03-31T22:00:00Z', 'and an end is all of its day';
 is_deeply $autumn->{budget}, { type => 'daily', amount_cents => 5000, spent_cents => 0, hard_cap => 1.5 }, 'its budget';
 
 $watch->notified;
-$made = done('ad-group', 'create', '--campaign', 1, '--name', 'Readers', '--price-cents', '250', '--placements', 'home-top',
+$made = done('ad-group', 'create', '--campaign', 1, '--name', 'Readers', '--cpm', '2.50', '--placements', 'home-top',
     '--geos', 'US,!US-AK', '--devices', 'desktop, mobile', '--include-url', '^https://a\.example/', '--include-url', 'x{1,2}',
-    '--set', 'frequency_caps=[{"count":3,"per":"day"}]', '--set', 'targeting.keys.section=["sports"]');
+    '--set', 'frequency_caps=[{"count":3,"per":"day"}]', '--set', 'targeting.keys.section=["sports"]', '--hours', 'mon-wed:9-17:30');
 my $group = $made->{id};
 is scalar(my @once = $watch->notified), 1, 'once, for rows of two tables';
 my $readers = done('ad-group', 'show', $group);
@@ -72,7 +82,8 @@ is_deeply $readers->{targeting}{devices}, [ 'desktop', 'mobile' ], 'a list with 
 is_deeply $readers->{targeting}{urls}{include}, [ '^https://a\.example/', 'x{1,2}' ], 'patterns are not taken apart';
 is_deeply $readers->{targeting}{keys}, { section => ['sports'] }, '--set goes deep';
 is_deeply $readers->{frequency_caps}, [ { count => 3, per => 'day', level => 'ad_group' } ], 'and takes JSON';
-is $readers->{price}{amount_cents}, 250, 'the price';
+is_deeply $readers->{price}, { model => 'cpm', amount_cents => 250 }, 'the price';
+is_deeply $readers->{targeting}{schedule}, [ { days => [qw(mon tue wed)], from => '09:00', to => '17:30' } ], 'hours';
 
 run('creative', 'create', '--ad-group', $group, '--type', 'html', '--click-url', 'https://acme.example/',
     '--markup', '<p onclick="x()">Sale<script>alert(1)</script></p>', '--impression-url', 'https://pixel.example.com/i?c={cachebuster}');
@@ -108,7 +119,7 @@ is_deeply campaign(70), $of_catalog, 'show --json is the object of the catalog';
 
 run('campaign', 'list');
 like $out, qr/^ID  NAME    ADVERTISER  STATUS /, 'a table with heads';
-like $out, qr/^ 1  Autumn  acme        draft   Europe\/Berlin  2026-11-01T00:00:00Z +daily +5000 +1$/m, 'and rows';
+like $out, qr/^ 1  Autumn  acme        draft   Europe\/Berlin  2026-10-31T23:00:00Z +2036-03-31T22:00:00Z +daily +5000 +1$/m, 'and rows';
 unlike $out, qr/\e/, 'without colours in a file';
 is_deeply [ map { $_->{id} } @{ done('campaign', 'list', '--advertiser', 'acme') } ], [1], 'of an advertiser';
 is_deeply [ map { $_->{id} } @{ done('campaign', 'list', '--status', 'active') } ], [70], 'of a status';
@@ -119,7 +130,9 @@ is_deeply done('advertiser', 'list'), [ { name => 'acme', campaigns => 1, active
 is_deeply done('advertiser', 'show', 'acme'), { name => 'acme', campaigns => [ { id => 1, name => 'Autumn', status => 'draft' } ] }, 'one';
 is done('placement', 'show', 'home-top')->{width}, 728, 'a placement';
 run('campaign', 'show', 1);
-like $out, qr/^budget\.amount_cents  5000$/m, 'show has a line for each value';
+like $out, qr/^budget\.amount +50\.00$/m, 'show has a line for each value, money as people write it';
+like $out, qr/^start +2026-11-01 \(Europe\/Berlin\)$/m, 'a date as it was said';
+like $out, qr/^end +2036-03-31 \(Europe\/Berlin\)$/m, 'and its last day';
 like $out, qr/^Ad groups\n  ID  NAME .*\n   1  Readers /m, 'and what is in it';
 my $wide = qx{COLUMNS=50 script -qec 'stty cols 50; $command campaign list' /dev/null};
 is_deeply [ grep { tr/\r\n//d; s/\e\[[0-9;]*m//g; length > 50 } split /\n/, $wide ], [], 'a table fits its terminal';
@@ -149,14 +162,17 @@ $before = logged();
 $made = done('campaign', 'update', 1, '--name', 'Winter', '--dry-run');
 ok $made->{dry_run} && @{ $made->{changes} } == 1, 'a dry run says what would change';
 is logged(), $before, 'and writes nothing';
+like $out, qr/"before"/, 'with both values';
+run('ad-group', 'update', $group, '--cpc', '0.40', '--dry-run');
+like $out, qr/^    price\.amount: 3\.00 -> 0\.40$/m, 'a price as people write it';
 done('campaign', 'update', 1, '--end', '2099-01-01', '--as', 'bob');
 is $db->value('SELECT actor FROM ads.audit_log ORDER BY id DESC LIMIT 1'), 'bob', '--as says who';
 done('campaign', 'update', 1, '--end', 'none');
 is campaign(1)->{end}, undef, 'and none takes a date away';
 done('creative', 'update', 1, '--impression-url', '');
 ok !exists done('creative', 'show', 1)->{impression_url}, 'an address is taken away';
-done('placement', 'update', 'home-top', '--floor-cents', '12.5');
-is done('placement', 'show', 'home-top')->{floor_cents}, 12.5, 'a placement changes';
+done('placement', 'update', 'home-top', '--floor', '0.12');
+is done('placement', 'show', 'home-top')->{floor_cents}, 12, 'a placement changes';
 done('advertiser', 'update', 'acme', '--name', 'Acme Corp');
 is campaign(1)->{advertiser}, 'Acme Corp', 'an advertiser is renamed with its campaigns';
 
@@ -182,10 +198,51 @@ is done('creative', 'show', 3)->{status}, 'archived', 'archived';
 
 done('placement', 'pause', 'home-top');
 is done('placement', 'list')->[0]{status}, 'paused', 'a placement is paused';
-is done('placement', 'show', 'home-top')->{floor_cents}, 10000000000, 'by a floor that nothing reaches';
+is_deeply [ @{ done('placement', 'show', 'home-top') }{qw(status floor_cents)} ], [ 'paused', 12 ], 'and keeps its floor';
 is done('placement', 'pause', 'home-top')->{changed}, JSON::PP::false, 'twice is once';
+run('export');
+is $json->decode($out)->{placements}[0]{status}, 'paused', 'the catalog says so';
 done('placement', 'resume', 'home-top');
-is done('placement', 'show', 'home-top')->{floor_cents}, 12.5, 'and has its own again';
+is done('placement', 'show', 'home-top')->{status}, 'active', 'and resumed';
+
+# What is completed runs again with a later end.
+$db->run(q{UPDATE ads.campaigns SET status = 'completed', starts_at = NULL, ends_at = '2026-01-01T00:00:00Z' WHERE id = 1});
+run('campaign', 'resume', 1);
+is $exit, 1, 'a campaign that is over';
+like $err, qr/campaign 1 ended at 2026-01-01 01:00:00 Europe\/Berlin: give it a later end to make it active\./, 'needs a later end';
+done('campaign', 'update', 1, '--name', 'Autumn');
+is campaign(1)->{status}, 'completed', 'another change leaves it completed';
+done('campaign', 'update', 1, '--end', '2098-12-31');
+is campaign(1)->{status}, 'active', 'with a later end it runs again';
+$db->run(q{UPDATE ads.campaigns SET status = 'completed' WHERE id = 1});
+done('campaign', 'update', 1, '--start', '2098-01-01', '--end', 'none');
+is campaign(1)->{status}, 'scheduled', 'or waits for its new start';
+
+# An advertiser is paused and resumed as it was.
+my %as = (a => 'active', b => 'scheduled', c => 'paused', d => 'draft', e => 'active', f => 'active');
+my %id;
+for my $name (sort keys %as) {
+    my @when = $name eq 'b' ? ('--start', '2098-01-01') : ();
+    $id{$name} = done('campaign', 'create', '--advertiser', 'Chain', '--name', $name, '--status', $as{$name}, @when)->{id};
+}
+$db->run("UPDATE ads.campaigns SET status = 'paused' WHERE id = $id{e}; INSERT INTO ads.budget_pauses VALUES ($id{e}, now())");
+my $statuses = sub { join ' ', map { "$_->{name}:$_->{status}" } @{ done('campaign', 'list', '--advertiser', 'Chain') } };
+is $statuses->(), 'a:active b:scheduled c:paused d:draft e:paused f:active', 'campaigns of an advertiser';
+done('advertiser', 'pause', 'Chain');
+is $statuses->(), 'a:paused b:paused c:paused d:draft e:paused f:paused', 'all that run are paused';
+is $db->value('SELECT count(*) FROM ads.budget_pauses'), 0, 'a top-up would resume none of them';
+$db->run("UPDATE ads.campaigns SET ends_at = '2026-01-01T00:00:00Z' WHERE id = $id{f}");
+done('advertiser', 'pause', 'Chain');
+done('advertiser', 'resume', 'Chain');
+is $statuses->(), 'a:active b:scheduled c:paused d:draft e:paused f:completed', 'resumed are those that were, as they were';
+is $db->value('SELECT campaign_id FROM ads.budget_pauses'), $id{e}, 'and one waits for its budget again';
+is done('advertiser', 'resume', 'Chain')->{changed}, JSON::PP::false, 'once';
+done('advertiser', 'pause', 'Chain');
+done('campaign', 'resume', $id{a});
+done('campaign', 'pause', $id{a});
+done('advertiser', 'resume', 'Chain');
+is $statuses->(), 'a:paused b:scheduled c:paused d:draft e:paused f:completed', 'what was paused by hand since stays so';
+done('advertiser', 'archive', 'Chain');
 
 # ---- clones -------------------------------------------------------------------------------
 
@@ -222,6 +279,115 @@ like $out, qr/^20\S+Z  alice  update  ad_groups 1 .*weight: 1 -> 5/m, 'for peopl
 cmp_ok scalar @{ done('campaign', 'history', 1, '--all') }, '>', scalar @{ done('campaign', 'history', 1) }, 'with all that is in it';
 is scalar @{ done('campaign', 'history', 1, '--limit', 2) }, 2, 'not too many';
 ok scalar @{ done($_->[0], 'history', $_->[1]) }, "history of $_->[0]" for [ 'placement', 'home-top' ], [ 'advertiser', 'Other' ], [ 'creative', 1 ];
+
+# ---- time zones -----------------------------------------------------------------------------
+
+$made = done('campaign', 'create', '--name', 'Flight', '--timezone', 'Europe/Berlin', '--start', '2036-03-01', '--end', '2036-03-31 18:30');
+my $flight = $made->{id};
+my $leg = done('ad-group', 'create', '--campaign', 'Flight', '--name', 'Leg', '--start', '2036-03-02', '--end', '2036-03-03')->{id};
+is_deeply [ @{ campaign($flight) }{qw(start end)} ], [ '2036-02-29T23:00:00Z', '2036-03-31T16:30:00Z' ], 'a time is local, too';
+is_deeply [ @{ done('ad-group', 'show', $leg) }{qw(start end)} ], [ '2036-03-01T23:00:00Z', '2036-03-03T23:00:00Z' ], 'so are those of its ad groups';
+run('ad-group', 'show', 'Leg');
+like $out, qr/^start +2036-03-02 \(Europe\/Berlin\)\n.*^end +2036-03-03 \(Europe\/Berlin\)$/ms, 'for people, by name';
+done('campaign', 'update', $flight, '--timezone', 'Asia/Tokyo', '--start', '2036-03-01');
+is_deeply [ @{ campaign($flight) }{qw(start end)} ], [ '2036-02-29T15:00:00Z', '2036-03-31T09:30:00Z' ], 'another zone keeps dates and times';
+is_deeply [ @{ done('ad-group', 'show', $leg) }{qw(start end)} ], [ '2036-03-01T15:00:00Z', '2036-03-03T15:00:00Z' ], 'of ad groups as well';
+
+# ---- flags of every day ---------------------------------------------------------------------
+
+my @legs = ($leg, done('ad-group', 'create', '--campaign', $flight, '--name', 'Other leg')->{id});
+$made = done('ad-group', 'update', @legs, '--cap', '3/day', '--cap', '10/7d/campaign', '--goal', 500000, '--kv', 'section=sports,politics',
+    '--kv', 'tier=a', '--hours', 'sat,sun:10:30-24', '--hours', '22-6', '--vcpm', 4);
+is_deeply $made->{ids}, \@legs, 'several in one call';
+for my $one (map { done('ad-group', 'show', $_) } @legs) {
+    is_deeply $one->{frequency_caps}, [ { count => 3, per => 'day', level => 'ad_group' }, { count => 10, per => '7d', level => 'campaign' } ], 'caps';
+    is_deeply [ @{ $one->{pacing} }{qw(goal cap_on)} ], [ { impressions => 500000 }, 'impression' ], 'a goal, and what it is paced by';
+    is_deeply $one->{targeting}{keys}, { section => [qw(sports politics)], tier => ['a'] }, 'key-values';
+    is_deeply $one->{targeting}{schedule}, [ { days => [qw(sun sat)], from => '10:30', to => '24:00' },
+        { days => [qw(sun mon tue wed thu fri sat)], from => '22:00', to => '06:00' } ], 'hours';
+    is_deeply $one->{price}, { model => 'vcpm', amount_cents => 400 }, 'a price with its model';
+}
+done('ad-group', 'update', $leg, '--kv', 'tier=', '--cap', 'none', '--goal', '20/clicks', '--hours', 'none');
+my $one = done('ad-group', 'show', 'Leg');
+is_deeply [ $one->{targeting}{keys}, $one->{frequency_caps}, $one->{pacing}{goal}, $one->{targeting}{schedule} ],
+    [ { section => [qw(sports politics)] }, [], { clicks => 20 }, [] ], 'and each is taken away';
+$made = done('creative', 'create', '--ad-group', 'Leg', '--type', 'native', '--title', 'T', '--body', 'B', '--image-url', 'https://cdn.example.com/b.png',
+    '--click-url', 'https://x.example/');
+is_deeply done('creative', 'show', $made->{id})->{content}, { title => 'T', body => 'B', image => 'https://cdn.example.com/b.png' }, 'a native creative';
+mkdir 'images';
+write_file('a.png', png(728, 90));
+my @image = ('creative', 'create', '--ad-group', 'Leg', '--name', 'Banner', '--image', 'a.png', '--image-folder', 'images', '--image-base', '/pictures/',
+    '--click-url', 'https://x.example/');
+done(@image, '--dry-run');
+is_deeply [ glob 'images/*' ], [], 'a dry run uploads nothing';
+my $banner = done('creative', 'show', done(@image)->{id});
+is_deeply [ @$banner{qw(type width height)} ], [ 'image', 728, 90 ], 'an image that is uploaded has its size';
+like $banner->{content}{src}, qr{^/pictures/[0-9a-f]{32}\.png$}, 'and its address';
+is scalar(my @stored = glob 'images/*.png'), 1, 'where nginx serves it';
+run('creative', 'preview', 'Banner', '--site', 'https://www.example.com', '--out', 'banner.html');
+is $out, "The preview is in banner.html.\n", 'a preview of what is stored, by name' or diag $err;
+like read_file('banner.html'), qr{<h1>Creative \d+: Banner</h1>\n<iframe [^>]*width="728" height="90".*https://www\.example\.com/pictures/[0-9a-f]+\.png}s, 'shows it';
+run('creative', 'preview', $made->{id});
+like $out, qr{&lt;h2&gt;T&lt;/h2&gt;&lt;p&gt;B&lt;/p&gt;}, 'or by id, a native one';
+run('creative', 'preview', 999);
+is $exit, 1, 'one that is not there';
+done('campaign', 'archive', $flight);
+
+# ---- what cannot be served ------------------------------------------------------------------
+
+done('placement', 'create', 'side', '--width', 300, '--height', 250);
+my $trap = done('campaign', 'create', '--name', 'Trap')->{id};
+my $net = done('ad-group', 'create', '--campaign', 'Trap', '--name', 'Net', '--placements', 'side')->{id};
+my @ad = ('creative', 'create', '--ad-group', 'Net', '--type', 'html', '--markup', 'x', '--click-url', 'https://x.example/');
+run(@ad, '--width', 320, '--height', 50, '--strict');
+is $exit, 1, '--strict refuses what fits nowhere';
+like $err, qr/^nginx-ads: creative \d+ is HTML of 320×50, which fits no placement of its ad group: side is 300×250\. --strict makes that an error\.$/m, 'and says why';
+is_deeply done('creative', 'list', '--ad-group', 'Net'), [], 'nothing is written';
+run(@ad, '--width', 320, '--height', 50);
+like $err, qr/^nginx-ads: warning: creative \d+ is HTML of 320×50/m, 'else it is a warning';
+my @two = map { done(@ad, '--width', 300, '--height', 250, '--name', $_)->{id} } qw(one two);
+is_deeply done('ad-group', 'update', 'Net', '--geos', 'DE,UK')->{warnings},
+    [ "ad group $net: targeting.geos: \"UK\" is no country of ISO 3166: the United Kingdom is GB" ], 'a country that is none';
+is_deeply done('ad-group', 'update', 'Net', '--weight', 2)->{warnings}, [], 'what was so before is not told again';
+is_deeply done('placement', 'update', 'side', '--width', 300, '--height', 600, '--dry-run')->{warnings},
+    [ "placement side no longer fits 2 creatives of ad group $net" ], 'a placement that is resized';
+done('experiment', 'create', '--ad-group', 'Net', '--name', 'Test', '--variants', join(',', @two), '--status', 'running');
+is_deeply done('creative', 'archive', $two[1])->{warnings},
+    [ 'experiment 1: variants[1]: creative ' . $two[1] . ' is archived, and a running experiment is served only if all its variants are active' ],
+    'a variant that runs';
+done('experiment', 'stop', 'Test');
+done('campaign', 'archive', $trap);
+
+# Names.
+done('campaign', 'create', '--name', 'Twin', '--advertiser', $_) for qw(north south);
+run('campaign', 'show', 'Twin');
+like $err, qr/^nginx-ads: several campaigns are called "Twin": \d+, \d+\. Give the id\.$/, 'a name that is not enough';
+run('campaign', 'show', 'Nobody');
+like $err, qr/^nginx-ads: there is no campaign "Nobody"\.$/, 'or nobody has';
+
+# ---- money ----------------------------------------------------------------------------------
+
+write_file('euro.json', '{"currency": "EUR"}');
+is run('import', 'euro.json'), 0, 'a catalog names its currency' or diag $err;
+is $out, "~ setting currency\n    value: none -> \"EUR\"\n0 added, 1 changed, 0 archived\n", 'and says so';
+run('export');
+is $json->decode($out)->{currency}, 'EUR', 'export has it';
+run('placement', 'show', 'home-top');
+like $out, qr/^floor +0\.12 EUR$/m, 'it is shown where money is';
+is run('currency'), 0, 'the currency';
+is $out, "EUR\n", 'is printed';
+is run('currency', 'USD', '--as', 'dora'), 0, 'and set' or diag $err;
+is $db->value("SELECT actor FROM ads.audit_log WHERE table_name = 'settings' ORDER BY id DESC LIMIT 1"), 'dora', 'by whom';
+is done('currency', 'EUR')->{currency}, 'EUR', 'for programs';
+is run('currency', 'EURO'), 2, 'one that is none';
+like $err, qr/^nginx-ads: the currency must be one of ISO 4217, like EUR, not "EURO"\.$/, 'is told';
+write_file('yen.json', '{"currency": "JPY"}');
+is run('import', 'yen.json', '--dry-run'), 0, 'as long as nothing is counted it may change';
+$db->run(q{INSERT INTO ads.daily_spend (campaign_id, ad_group_id, day, spend_micro) VALUES (1, 1, '2026-11-16', 1)});
+is run('import', 'yen.json'), 1, 'then no more';
+is $err, "yen.json: \$.currency: the currency is EUR, and events were counted in it, so that it cannot become JPY.\n", 'and why';
+is run('import', 'euro.json'), 0, 'the same one is fine';
+$db->run('DELETE FROM ads.daily_spend');
 
 # ---- cleaning again -------------------------------------------------------------------------
 

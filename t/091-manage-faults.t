@@ -61,24 +61,35 @@ my @wrong = (
     [ 'no history', 1, [ 'campaign', 'history', 99 ], qr/there is no campaign 99\./ ],
     [ 'an unknown parent', 1, [ 'ad-group', 'create', '--campaign', 99 ], qr/there is no campaign 99\./ ],
     [ 'an unknown target', 1, [ 'ad-group', 'update', 12, '--placements', 'nowhere' ], qr/ad group 12: targeting\.placements\[0\].*"nowhere"/ ],
-    [ 'an id that is none', 2, [ 'campaign', 'pause', 'x' ], qr/the id of a campaign must be a whole number from 1 to 4294967295, not "x"\./ ],
-    [ 'completed to active', 1, [ 'campaign', 'resume', 8 ], qr/campaign 8 is completed and cannot become active, only archived\./ ],
-    [ 'completed to paused', 1, [ 'campaign', 'pause', 8 ], qr/campaign 8 is completed and cannot become paused, only archived\./ ],
+    [ 'a name that nobody has', 1, [ 'campaign', 'pause', 'x' ], qr/there is no campaign "x"\./ ],
+    [ 'an id that is none', 2, [ 'campaign', 'pause', '0' ], qr/the id of a campaign must be a whole number from 1 to 4294967295, not "0"\./ ],
+    [ 'completed to active', 1, [ 'campaign', 'resume', 8 ], qr/campaign 8 ended at 2026-02-01 00:00:00 UTC: give it a later end to make it active\./ ],
+    [ 'completed to paused', 1, [ 'campaign', 'pause', 8 ], qr/campaign 8 is completed and cannot become paused, only scheduled, active, archived\./ ],
     [ 'archived to active', 1, [ 'campaign', 'resume', 9 ], qr/campaign 9 is archived and stays so: clone it/ ],
     [ 'an archived one changed', 1, [ 'campaign', 'update', 9, '--name', 'x' ], qr/campaign 9 is archived and stays so/ ],
     [ 'active to draft', 1, [ 'campaign', 'update', 7, '--status', 'draft' ], qr/campaign 7 is active and cannot become draft, only paused, completed, archived\./ ],
     [ 'a status that is none', 1, [ 'campaign', 'update', 7, '--status', 'running' ], qr/campaign 7: status must be one of .*"running"/ ],
     [ 'a new one that is over', 1, [ 'campaign', 'create', '--name', 'x', '--status', 'completed' ], qr/a new campaign cannot be completed\./ ],
-    [ 'resumed after its end', 1, [ 'campaign', 'resume', 10 ], qr/campaign 10 ended on 2020-01-01T00:00:00Z: give it a later end/ ],
+    [ 'resumed after its end', 1, [ 'campaign', 'resume', 10 ], qr/campaign 10 ended at 2020-01-01 00:00:00 UTC: give it a later end/ ],
     [ 'scheduled without a start', 1, [ 'campaign', 'create', '--name', 'x', '--status', 'scheduled' ], qr/campaign 11 has no start: a scheduled one needs it\./ ],
     [ 'an end before the start', 1, [ 'campaign', 'update', 7, '--end', '2025-01-01' ], qr/campaign 7: end must be after the start, 2026-01-01T00:00:00Z\./ ],
     [ 'a flight outside', 1, [ 'ad-group', 'update', 12, '--start', '2025-01-01' ], qr/ad group 12: start / ],
-    [ 'a negative budget', 1, [ 'campaign', 'update', 7, '--budget', 'daily:-5' ], qr/campaign 7: budget\.amount_cents must be an amount of cents .* not -5\./ ],
-    [ 'a budget of another kind', 2, [ 'campaign', 'update', 7, '--budget', 'weekly:5' ], qr/--budget must be none, daily:CENTS or lifetime:CENTS, not "weekly:5"\./ ],
+    [ 'a negative budget', 2, [ 'campaign', 'update', 7, '--budget', '-5/day' ], qr/--budget must be none, or an amount .* not "-5\/day"\./ ],
+    [ 'a budget of another kind', 2, [ 'campaign', 'update', 7, '--budget', '5/week' ], qr/--budget must be none, or an amount .* not "5\/week"\./ ],
+    [ 'a budget in cents', 2, [ 'campaign', 'update', 7, '--budget', 'daily:5000' ], qr/--budget must be .*, not "daily:5000"; that is now written 50\.00\/day\./ ],
+    [ 'parts of a cent', 2, [ 'ad-group', 'update', 12, '--cpm', '2.505' ], qr/--cpm must be an amount with at most two decimals, like 2\.50, not "2\.505"\./ ],
+    [ 'two prices', 2, [ 'ad-group', 'update', 12, '--cpm', 1, '--cpc', 1 ], qr/--cpm and --cpc exclude each other/ ],
+    [ 'a cap without a period', 2, [ 'ad-group', 'update', 12, '--cap', '3' ], qr/--cap must be like 3\/day, .* not "3"\./ ],
+    [ 'a cap of no period', 1, [ 'ad-group', 'update', 12, '--cap', '3/fortnight' ], qr/ad group 12: frequency_caps\[0\]\.per must be/ ],
+    [ 'hours that are none', 2, [ 'ad-group', 'update', 12, '--hours', 'mon-fry:9-17' ], qr/--hours must be like mon-fri:9-17, .* not "mon-fry:9-17"\./ ],
+    [ 'a goal of something else', 2, [ 'ad-group', 'update', 12, '--goal', '5/sales' ], qr/--goal must be .* not "5\/sales"\./ ],
+    [ 'a key without a value', 2, [ 'ad-group', 'update', 12, '--kv', 'section' ], qr/--kv must be like section=sports,politics, not "section"\./ ],
+    [ 'an image that is not there', 3, [ 'creative', 'update', 31, '--image', 'none.png' ], qr/cannot read none\.png/ ],
+    [ 'one of several that is not there', 1, [ 'campaign', 'pause', 7, 99 ], qr/there is no campaign 99\./ ],
     [ 'a weight that is no number', 1, [ 'ad-group', 'update', 12, '--weight', 'heavy' ], qr/ad group 12: weight must be .*"heavy"/ ],
     [ 'a pattern that does not compile', 1, [ 'ad-group', 'update', 12, '--include-url', '(' ], qr/ad group 12: targeting\.urls\.include\[0\]/ ],
     [ 'a time zone that is none', 1, [ 'campaign', 'create', '--name', 'x', '--timezone', 'Mars/Base' ], qr/campaign 11: timezone must be a name of the time zone database/ ],
-    [ 'a date that is none', 1, [ 'campaign', 'create', '--name', 'x', '--start', 'soon' ], qr/campaign 11: start must be a date/ ],
+    [ 'a date that is none', 2, [ 'campaign', 'create', '--name', 'x', '--start', 'soon' ], qr/--start must be a date like 2026-11-18, .* not "soon"\./ ],
     [ 'an unknown key', 1, [ 'ad-group', 'update', 12, '--set', 'colour=red' ], qr/ad group 12.*colour/ ],
     [ 'another id', 1, [ 'ad-group', 'update', 12, '--set', 'id=14' ], qr/the id of ad group 12 cannot be changed\./ ],
     [ 'another campaign', 1, [ 'ad-group', 'update', 12, '--file', 'moved.json' ], qr/ad group 12 cannot be moved/ ],
@@ -140,12 +151,12 @@ SKIP: {
     open my $keyboard, '|-', "script -qec '$command campaign create' /dev/null > said" or die $!;
     $keyboard->autoflush;
     wait_until { -s 'said' } 60, 'a question';
-    print $keyboard "\nSpring\nacme\nMars\nEurope/Paris\n2027-03-01\n2026-01-01\n2027-06-01\ndaily:-1\ndaily:900\n\n";
+    print $keyboard "\nSpring\nacme\nMars\nEurope/Paris\n2027-03-01\n2026-01-01\n2027-06-01\ndaily:900\n9.00/day\n\n";
     wait_until { read_file('said') =~ /campaign 11/ } 60;
     close $keyboard;
     my $said = read_file('said');
     $said =~ s/\e\[[0-9;]*m//g;
-    like $said, qr/It needs one\..*It must be a name of the time zone database.*It must be after the start.*It must be an amount/s,
+    like $said, qr/It needs one\..*It must be a name of the time zone database.*It must be after the start.*must be none, or an amount/s,
         'each answer is checked';
     like $said, qr/\+ campaign 11 "Spring"/, 'and asked for again until it is right' or diag $said;
     is $db->value(q{SELECT name || ' ' || advertiser || ' ' || status || ' ' || timezone || ' ' || budget_micro FROM ads.campaigns WHERE id = 11}),

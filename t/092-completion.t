@@ -24,7 +24,7 @@ sub offered {
 
 is offered('nginx-ads', 'camp'), 'campaign', 'a command';
 is offered('nginx-ads', 'campaign', 'pa'), 'pause', 'a command of a command';
-is offered('nginx-ads', 'ad-group', 'update', '12', '--pri'), '--priority --price-model --price-cents', 'options, behind arguments';
+is offered('nginx-ads', 'ad-group', 'update', '12', '--cp'), '--cpm --cpc --cpa', 'options, behind arguments';
 is offered('nginx-ads', 'campaign', 'list', '--da'), '--database', 'only those that it has';
 
 my $zsh = qx{$command completion zsh};

@@ -171,7 +171,8 @@ subtest 'start and stop' => sub {
     for my $case (
         [ 1, qr/there is no experiment 99\./,       'analyze', 99 ],
         [ 1, qr/there is no experiment 99/,         'start',   99 ],
-        [ 2, qr/must be a whole number from 1 to/,  'show',    'x' ],
+        [ 2, qr/must be a whole number from 1 to/,  'show',    '0' ],
+        [ 1, qr/there is no experiment "x"\./,      'show',    'x' ],
         [ 2, qr/ID is required/,                    'show' ],
         [ 2, qr/did you mean "analyze"/,            'analyse', 3 ],
         [ 2, qr/--status/,                          'list', '--status', 'lost' ],

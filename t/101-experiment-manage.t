@@ -213,7 +213,8 @@ my @wrong = (
     [ 'an unknown one', 1, [ 'show', 99 ], qr/there is no experiment 99\./ ],
     (map { [ "$_ of an unknown one", 1, [ $_, 99 ], qr/there is no experiment 99\./ ] } qw(start stop pause resume archive clone history analyze)),
     [ 'to update', 1, [ 'update', 99, '--name', 'x' ], qr/there is no experiment 99\./ ],
-    [ 'an id that is none', 2, [ 'pause', 'x' ], qr/the id of an experiment must be a whole number from 1 to 4294967295, not "x"\./ ],
+    [ 'an id that is none', 2, [ 'pause', '0' ], qr/the id of an experiment must be a whole number from 1 to 4294967295, not "0"\./ ],
+    [ 'a name that nobody has', 1, [ 'pause', 'x' ], qr/there is no experiment "x"\./ ],
     [ 'an unknown ad group', 1, [ 'create', '--ad-group', 99, '--variants', '31,32' ], qr/there is no ad group 99\./ ],
     [ 'no ad group', 2, [ 'create', '--variants', '31,32' ], qr/experiment create needs --ad-group, or "ad_group" in its file\./ ],
     [ 'an archived ad group', 1, [ 'create', '--ad-group', 15, '--variants', '51,52' ], qr/ad group 15 is archived and stays so/ ],
@@ -247,7 +248,7 @@ my @wrong = (
     (map { [ "over and $_", 1, [ $_, 1 ], qr/experiment 1 is completed and stays so: clone it to begin anew\./ ] } qw(pause resume)),
     [ 'over and changed', 1, [ 'update', 1, '--name', 'x' ], qr/experiment 1 is completed and stays so: clone it to begin anew\./ ],
     [ 'a winner from elsewhere', 1, [ 'stop', 2, '--winner', 31 ], qr/creative 31 is no variant of experiment 2\./ ],
-    [ 'a winner that is no number', 2, [ 'stop', 2, '--winner', 'best' ], qr/the id of a creative must be a whole number from 1 to 4294967295, not "best"\./ ],
+    [ 'a winner that nobody knows', 1, [ 'stop', 2, '--winner', 'best' ], qr/there is no creative "best"\./ ],
     [ 'another split while it runs', 1, [ 'update', 2, '--variants', '41:0.9,42:0.1' ], qr/experiment 2 has run, so that only its name can be changed: clone it/ ],
     [ 'another metric while it runs', 1, [ 'update', 2, '--metric', 'conversion' ], qr/experiment 2 has run, / ],
     [ 'another id', 1, [ 'update', 4, '--set', 'id=5' ], qr/the id of experiment 4 cannot be changed\./ ],
@@ -258,7 +259,7 @@ my @wrong = (
     [ 'nothing to change', 2, [ 'update', 4 ], qr/experiment update needs something to change/ ],
     [ 'a broken file', 1, [ 'create', '--file', 'bad.json' ], qr/bad\.json: line 1, column / ],
     [ 'a filter that is none', 2, [ 'list', '--status', 'paused' ], qr/--status must be draft, running or completed, not "paused"\./ ],
-    [ 'a filter that is no number', 2, [ 'list', '--ad-group', 'x' ], qr/the id of an ad group must be / ],
+    [ 'a filter that is no name', 1, [ 'list', '--ad-group', 'x' ], qr/there is no ad group "x"\./ ],
     [ 'no connection', 3, [ 'create', '--ad-group', 12, '--variants', '31,32', '--db', 'host=/nowhere dbname=x' ], qr/cannot reach PostgreSQL: / ],
 );
 $before = digest();

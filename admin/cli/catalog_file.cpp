@@ -23,6 +23,18 @@ void show_errors(const std::string& file, const std::vector<catalog::Error>& err
     }
 }
 
+void show_warnings(const std::string& file, const catalog::Faults& warnings) {
+    const std::string name = shown_name(file);
+    for (const auto& warning : warnings.errors) {
+        error_line(fmt::format("{}: {}: {}: {}", name,
+                               painted(STDERR_FILENO, Colour::bold, warning.path),
+                               painted(STDERR_FILENO, Colour::yellow, "warning"), warning.message));
+    }
+    if (warnings.more_errors > 0) {
+        error_line(fmt::format("{}: and {}.", name, counted(warnings.more_errors, "more warning")));
+    }
+}
+
 Seconds moment(const std::string& text) {
     return text.empty() ? std::time(nullptr) : catalog::parse_date(text).value();
 }

@@ -12,6 +12,9 @@ namespace ads::cli {
 void show_errors(const std::string& file, const std::vector<catalog::Error>& errors,
                  size_t more_errors);
 
+// The same with "warning: " before the message.
+void show_warnings(const std::string& file, const catalog::Faults& warnings);
+
 // The value of --at; empty is now.
 Seconds moment(const std::string& text);
 Validator is_moment();

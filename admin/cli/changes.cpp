@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "json.hpp"
+#include "money_fields.hpp"
 #include "output.hpp"
 #include "table.hpp"
 
@@ -12,10 +13,25 @@ namespace ads::cli {
 namespace {
 
 std::string shown_value(const std::string& json) {
-    return json.empty() ? "none" : printable(json);
+    return json.empty() || json == "null" ? "none" : printable(json);
 }
 
-void show(const Change& change) {
+// "price.amount_cents: 250" is money: "price.amount: 2.50 EUR".
+std::string shown_field(const FieldChange& field, const std::string& currency) {
+    if (!is_money(field.field)) {
+        return fmt::format("{}: {} -> {}", printable(field.field), shown_value(field.before),
+                           shown_value(field.after));
+    }
+    const auto value = [&](const std::string& json) {
+        const Json cents(value_json(json));
+        return json_is_number(cents.get()) ? money_text(micro_of(cents.get()), currency)
+                                           : shown_value(json);
+    };
+    return fmt::format("{}: {} -> {}", money_name(field.field), value(field.before),
+                       value(field.after));
+}
+
+void show(const Change& change, const std::string& currency) {
     constexpr auto kMarks = std::to_array<std::string_view>({"+", "~", "-"});
     constexpr auto kColours = std::to_array<Colour>({Colour::green, Colour::yellow, Colour::red});
     const auto kind = static_cast<size_t>(change.kind);
@@ -30,8 +46,7 @@ void show(const Change& change) {
                           change.what, printable(change.id), name, with));
     const size_t width = terminal_width();
     for (const auto& field : change.fields) {
-        const std::string line = fmt::format("    {}: {} -> {}", printable(field.field),
-                                             shown_value(field.before), shown_value(field.after));
+        const std::string line = "    " + shown_field(field, currency);
         out().put((isatty(STDOUT_FILENO) == 1 ? fitted(line, width) : line) + '\n');
     }
 }
@@ -40,8 +55,12 @@ json_t* change_json(const Change& change) {
     json_t* item = json_object();
     json_object_set_new(item, "change", text_json(kChangeKinds[static_cast<size_t>(change.kind)]));
     json_object_set_new(item, "object", text_json(change.what));
-    json_object_set_new(item, "id",
-                        change.what == "placement" ? text_json(change.id) : value_json(change.id));
+    json_t* id = value_json(change.id);
+    if (!json_is_integer(id) || change.what == "placement") {
+        json_decref(id);
+        id = text_json(change.id);
+    }
+    json_object_set_new(item, "id", id);
     json_object_set_new(item, "name", text_json(change.name));
     if (change.ad_groups + change.creatives > 0) {
         json_object_set_new(item, "ad_groups", number_json(change.ad_groups));
@@ -67,9 +86,9 @@ json_t* value_json(const std::string& text) {
     return value == nullptr ? json_null() : value;
 }
 
-void show_changes(const std::vector<Change>& changes) {
+void show_changes(const std::vector<Change>& changes, const std::string& currency) {
     for (const auto& change : changes) {
-        show(change);
+        show(change, currency);
     }
 }
 

@@ -16,7 +16,8 @@ inline constexpr auto kChangeKinds =
 // A value of a field; null if it is not there.
 json_t* value_json(const std::string& text);
 
-void show_changes(const std::vector<Change>& changes);
+// Money in its currency; empty: none is set.
+void show_changes(const std::vector<Change>& changes, const std::string& currency);
 json_t* changes_json(const std::vector<Change>& changes);
 
 }  // namespace ads::cli

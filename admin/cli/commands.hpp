@@ -26,6 +26,7 @@ void add_consent_decode(Arguments& consent, Command& chosen);
 void add_migrate(Arguments& app, Command& chosen);
 void add_import(Arguments& app, Command& chosen);
 void add_export(Arguments& app, Command& chosen);
+void add_currency(Arguments& app, Command& chosen);
 void add_doctor(Arguments& app, Command& chosen);
 void add_creative(Arguments& app, Command& chosen);
 void add_url(Arguments& app, Command& chosen);

@@ -6,9 +6,11 @@
 #include "commands.hpp"
 #include "creative/preview.hpp"
 #include "creative/sanitize.hpp"
+#include "database.hpp"
 #include "files.hpp"
 #include "json.hpp"
 #include "lines.hpp"
+#include "manage_edit.hpp"
 #include "options.hpp"
 #include "table.hpp"
 #include "upload.hpp"
@@ -28,6 +30,8 @@ struct Sanitize {
 struct Preview {
     std::string file = std::string(kStdin);
     std::string output = std::string(kStdin);
+    std::string database;
+    std::string site;  // before addresses without a host
     creative::PreviewSize size;
 };
 
@@ -133,13 +137,71 @@ Exit sanitize_lines(const Sanitize& options) {
 
 // ---- looking at one ----
 
+// What is shown, and what it is called.
+struct Shown {
+    Sanitized creative;
+    std::string name;
+    creative::PreviewSize size;
+};
+
+// A creative of PostgreSQL.
+Shown stored(Database& database, const Preview& options) {
+    const Rows rows = database.run(
+        "SELECT id, type, name, width, height, coalesce(content ->> 'markup', ''), "
+        "coalesce(content ->> 'src', ''), coalesce(content ->> 'alt', ''), "
+        "coalesce(content ->> 'title', ''), coalesce(content ->> 'body', ''), "
+        "coalesce(content ->> 'image', '') FROM ads.creatives WHERE id = $1",
+        {found_id(database, Kind::creative, options.file)});
+    if (rows.empty()) {
+        throw Failure(Exit::bad_input, fmt::format("there is no creative {}.", options.file));
+    }
+    const auto text = [&](int column) { return std::string(rows.at(0, column)); };
+    const auto address = [&](int column) {
+        const std::string url = text(column);
+        return url.starts_with('/') ? options.site + url : url;
+    };
+    Shown shown;
+    shown.name = fmt::format("Creative {}{}{}", text(0), text(2).empty() ? "" : ": ", text(2));
+    shown.size = {static_cast<unsigned>(rows.number(0, 3)),
+                  static_cast<unsigned>(rows.number(0, 4))};
+    shown.creative =
+        text(1) == "html" ? creative::sanitize(text(5))
+        : text(1) == "image"
+            ? Sanitized{creative::image_markup(address(6), text(7), shown.size), {}, {}}
+            : Sanitized{creative::native_markup(text(8), text(9), address(10)), {}, {}};
+    return shown;
+}
+
+bool is_file(const std::string& name) {
+    return name == kStdin || access(name.c_str(), F_OK) == 0 ||
+           name.find_first_of("./") != name.npos;
+}
+
+Shown stored(const Preview& options) {
+    Database database(options.database, "nginx-ads preview");
+    try {
+        return stored(database, options);
+    } catch (const SqlError& e) {
+        throw explained(e);
+    }
+}
+
 Exit preview(const Preview& options) {
-    const Sanitized result = creative::sanitize(read_input(options.file));
-    if (!result.ok()) {
-        tell_refused(options.file, result);
+    Shown shown = is_file(options.file) ? Shown{creative::sanitize(read_input(options.file)),
+                                                std::string(shown_name(options.file)),
+                                                {}}
+                                        : stored(options);
+    if (!shown.creative.ok()) {
+        tell_refused(options.file, shown.creative);
         return Exit::bad_input;
     }
-    const std::string page = creative::preview_page(result, shown_name(options.file), options.size);
+    if (options.size.width != 0) {
+        shown.size.width = options.size.width;
+    }
+    if (options.size.height != 0) {
+        shown.size.height = options.size.height;
+    }
+    const std::string page = creative::preview_page(shown.creative, shown.name, shown.size);
     if (options.output == kStdin) {
         out().put(page);
         return Exit::ok;
@@ -176,8 +238,14 @@ void add_sanitize(Arguments& creative, Command& chosen) {
 void add_preview(Arguments& creative, Command& chosen) {
     auto options = std::make_shared<Preview>();
     auto* app = creative.add_subcommand("preview", "Write a page that shows a creative, cleaned");
-    app->add_option("FILE", options->file, "The creative; - is standard input, and the default")
+    app->add_option("CREATIVE", options->file,
+                    "A file, or the id or name of one in PostgreSQL; - is standard input, and the "
+                    "default")
         ->option_text(" ");
+    app->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
+    app->add_option("--site", options->site,
+                    "What addresses like /img/a.png stand behind, like https://www.example.com")
+        ->option_text("URL");
     app->add_option("-o,--out", options->output, "Write to this file instead of standard output")
         ->option_text("FILE");
     app->add_option("--width", options->size.width, "Width of the frame (default the page's)")
@@ -188,7 +256,8 @@ void add_preview(Arguments& creative, Command& chosen) {
         ->option_text("N");
     app->footer(
         "Example:\n"
-        "  nginx-ads creative preview banner.html --out preview.html --width 728 --height 90");
+        "  nginx-ads creative preview banner.html --out preview.html --width 728 --height 90\n"
+        "  nginx-ads creative preview 31 --out preview.html");
     app->callback([options, &chosen] { chosen = [options] { return preview(*options); }; });
 }
 

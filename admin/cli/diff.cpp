@@ -101,6 +101,7 @@ public:
     Difference(std::string_view before, std::string_view after) : before_(before), after_(after) {}
 
     std::vector<Change> run() {
+        currency();
         plain("placement", "placements");
         campaigns();
         plain("experiment", "experiments");
@@ -156,6 +157,20 @@ private:
                               text_of(old.get(), "status") != "archived";
         see(archived ? ChangeKind::archived : ChangeKind::changed, what, now.get(),
             std::move(fields));
+    }
+
+    void currency() {
+        const std::string_view old = member_of(before_, "currency");
+        const std::string_view now = member_of(after_, "currency");
+        if (old != now) {
+            changes_.push_back({ChangeKind::changed,
+                                "setting",
+                                "currency",
+                                "",
+                                {{"value", std::string(old), std::string(now)}},
+                                0,
+                                0});
+        }
     }
 
     void plain(const char* what, const char* key) {

@@ -13,6 +13,7 @@
 #include "changes.hpp"
 #include "clean.hpp"
 #include "commands.hpp"
+#include "core/catalog/warnings.hpp"
 #include "creative/sanitize.hpp"
 #include "database.hpp"
 #include "files.hpp"
@@ -20,6 +21,7 @@
 #include "json_text.hpp"
 #include "manage_edit.hpp"
 #include "progress.hpp"
+#include "settings.hpp"
 #include "table.hpp"
 
 namespace ads::cli {
@@ -32,11 +34,13 @@ struct Options {
     std::string actor;
     bool dry_run = false;
     bool replace = false;
+    bool strict = false;
     bool json = false;
 };
 
 // What of the database differs after the import.
 struct Result {
+    std::string currency;
     std::vector<Change> changes;
     std::array<uint64_t, 3> counts{};  // by ChangeKind
 };
@@ -95,8 +99,10 @@ public:
             if (!good(before, was_good.get(), *after)) {
                 return std::nullopt;
             }
+            Result done = found.get();
+            done.currency = currency_of(database_);
             options_.dry_run ? transaction.roll_back() : commit(transaction);
-            return found.get();
+            return done;
         } catch (const SqlError& e) {
             throw explained(e);
         }
@@ -113,7 +119,7 @@ private:
             "set_config('ads.creative_policy', $2, true)",
             {options_.actor, std::to_string(creative::kPolicyVersion)});
         database_.run(
-            "LOCK TABLE ads.placements, ads.campaigns, ads.ad_groups, ads.creatives, "
+            "LOCK TABLE ads.settings, ads.placements, ads.campaigns, ads.ad_groups, ads.creatives, "
             "ads.experiments IN SHARE ROW EXCLUSIVE MODE");
     }
 
@@ -141,7 +147,8 @@ private:
         const auto experiments = items_of(document_, "experiments");
         Progress progress("importing", document_.size(), !options_.json);
         progress_ = &progress;
-        if (!each("ads.put_placement", placements) || !put_campaigns(campaigns)) {
+        if (!put_currency() || !each("ads.put_placement", placements) ||
+            !put_campaigns(campaigns)) {
             return std::nullopt;
         }
         if (options_.replace) {
@@ -155,6 +162,13 @@ private:
             return std::nullopt;
         }
         return current();
+    }
+
+    // A document that does not name it leaves it as it is.
+    bool put_currency() {
+        const Json code(value_json(std::string(member_of(document_, "currency"))));
+        const char* text = json_string_value(code.get());
+        return text == nullptr || accepted("$.currency", [&] { set_currency(database_, text); });
     }
 
     bool each(const std::string& function, std::span<const Item> items) {
@@ -253,7 +267,7 @@ private:
     }
 
     static Result result(const std::string& before, const std::string& after) {
-        Result result{difference(before, after), {}};
+        Result result{{}, difference(before, after), {}};
         for (const auto& change : result.changes) {
             auto& count = result.counts[static_cast<size_t>(change.kind)];
             count += 1 + change.ad_groups + change.creatives;
@@ -271,7 +285,7 @@ private:
 // ---- for people ----
 
 void show(const Options& options, const Result& result) {
-    show_changes(result.changes);
+    show_changes(result.changes, result.currency);
     if (result.changes.empty()) {
         out().put("no changes\n");
         return;
@@ -286,7 +300,7 @@ void show(const Options& options, const Result& result) {
 
 // ---- for programs ----
 
-void show_json(const Options& options, const Result& result) {
+void show_json(const Options& options, const Result& result, const catalog::Faults& warnings) {
     const Json root(json_object());
     json_object_set_new(root.get(), "file", text_json(options.file));
     json_object_set_new(root.get(), "dry_run", json_boolean(options.dry_run));
@@ -294,7 +308,27 @@ void show_json(const Options& options, const Result& result) {
         json_object_set_new(root.get(), kChangeKinds[i].data(), number_json(result.counts[i]));
     }
     json_object_set_new(root.get(), "changes", changes_json(result.changes));
+    json_t* list = json_array();
+    for (const auto& warning : warnings.errors) {
+        json_t* item = json_object();
+        json_object_set_new(item, "path", text_json(warning.path));
+        json_object_set_new(item, "message", text_json(warning.message));
+        json_array_append_new(list, item);
+    }
+    json_object_set_new(root.get(), "warnings", list);
     print_json(root);
+}
+
+// Its warnings, told; nothing if it has errors, told.
+std::optional<catalog::Faults> checked(const std::string& file, const std::string& document) {
+    const auto parsed = catalog::parse(document);
+    if (!parsed.errors.empty()) {
+        show_errors(file, parsed.errors, parsed.more_errors);
+        return std::nullopt;
+    }
+    auto warnings = catalog::warnings(parsed.document);
+    show_warnings(file, warnings);
+    return warnings;
 }
 
 Exit import(const Options& options) {
@@ -303,8 +337,8 @@ Exit import(const Options& options) {
     // Meanwhile, though nobody looks at it if the document is wrong.
     auto cleaned =
         std::async(std::launch::async, [&] { return clean_document(document, removed); });
-    if (const auto parsed = catalog::parse(document); !parsed.errors.empty()) {
-        show_errors(options.file, parsed.errors, parsed.more_errors);
+    const auto warnings = checked(options.file, document);
+    if (!warnings || (options.strict && !warnings->errors.empty())) {
         return Exit::bad_input;
     }
     const std::string clean = cleaned.get();
@@ -312,7 +346,7 @@ Exit import(const Options& options) {
     if (!result) {
         return Exit::bad_input;
     }
-    options.json ? show_json(options, *result) : show(options, *result);
+    options.json ? show_json(options, *result, *warnings) : show(options, *result);
     tell_removed(removed);
     return Exit::ok;
 }
@@ -329,6 +363,7 @@ void add_import(Arguments& app, Command& chosen) {
     sub->add_flag("--replace", options->replace,
                   "Archive campaigns that are not in FILE, complete experiments that are not");
     sub->add_flag("--dry-run", options->dry_run, "Only say what would change");
+    sub->add_flag("--strict", options->strict, "Take warnings for errors");
     sub->add_option("--as", options->actor,
                     "Who edits, for the history (default the database's user)")
         ->option_text("NAME");

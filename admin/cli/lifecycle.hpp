@@ -6,15 +6,15 @@
 
 namespace ads::cli {
 
-// A row for each status that it has, a column for each that it is to have. What
-// is over stays over: a clone begins anew.
+// A row for each status that it has, a column for each that it is to have. What is
+// completed runs again with a later end; what is archived stays so: a clone begins anew.
 inline constexpr bool kMayBecome[kCount<Status>][kCount<Status>] = {
     // draft, scheduled, active, paused, completed, archived
     {true, true, true, false, false, true},     // draft
     {true, true, true, true, false, true},      // scheduled
     {false, false, true, true, true, true},     // active
     {false, true, true, true, true, true},      // paused
-    {false, false, false, false, true, true},   // completed
+    {false, true, true, false, true, true},     // completed
     {false, false, false, false, false, true},  // archived
 };
 

@@ -75,6 +75,7 @@ void describe(Arguments& arguments, Command& chosen) {
     add_consent(arguments, chosen);
     add_migrate(arguments, chosen);
     add_import(arguments, chosen);
+    add_currency(arguments, chosen);
     add_export(arguments, chosen);
     add_doctor(arguments, chosen);
     add_creative(arguments, chosen);

@@ -37,8 +37,8 @@ const char* example_id(Kind kind) {
 const char* create_example(Kind kind) {
     constexpr auto kExamples = std::to_array<const char*>({
         "acme",
-        "--name Autumn --advertiser acme --budget daily:5000",
-        "--campaign 7 --name Readers --price-cents 250 --placements home-top",
+        "--name Autumn --advertiser acme --budget 50.00/day",
+        "--campaign 7 --name Readers --cpm 2.50 --placements home-top",
         "--ad-group 12 --type html --markup-file ad.html --click-url https://acme.example/",
         "home-top --name \"Home, top\" --width 728 --height 90",
         "--ad-group 12 --name \"Image or text\" --variants 31,32",
@@ -49,10 +49,10 @@ const char* create_example(Kind kind) {
 const char* update_example(Kind kind) {
     constexpr auto kExamples = std::to_array<const char*>({
         "--name \"Acme Corp\"",
-        "--end 2027-01-01 --set budget.amount_cents=8000",
-        "--set price.amount_cents=300 --geos US,!US-AK",
+        "--end 2026-12-31 --budget 80.00/day",
+        "--cpm 3.00 --geos US,!US-AK",
         "--weight 5",
-        "--floor-cents 50",
+        "--floor 0.50",
         "--variants 31:0.7,32:0.3",
     });
     return kExamples[static_cast<size_t>(kind)];
@@ -103,6 +103,7 @@ private:
             app.add_option("--as", access.actor, "Who edits, for the history (default $USER)")
                 ->option_text("NAME");
             app.add_flag("--dry-run", access.dry_run, "Only say what would change");
+            app.add_flag("--strict", access.strict, "Refuse what could not be served");
         }
     }
 
@@ -129,9 +130,15 @@ private:
     }
 
     void add_id(Arguments& app, std::string& id) const {
-        app.add_option(id_name(kind_), id, fmt::format("The {}", words_.name))
+        app.add_option(id_name(kind_), id, fmt::format("The {}, by id or by name", words_.name))
             ->required()
             ->option_text(" ");
+    }
+    void add_ids(Arguments& app, std::vector<std::string>& ids) const {
+        app.add_option(id_name(kind_), ids,
+                       fmt::format("The {}, by id or by name; one or more", words_.name))
+            ->required()
+            ->option_text("...");
     }
 
     void add_content(Arguments& app, Edit& options, bool fresh) const {
@@ -140,10 +147,10 @@ private:
                              : "What to change, JSON merged as RFC 7396 says; - is standard input")
             ->option_text("FILE");
         add_fields(app, kind_, options.values);
-        app.add_option(
-               "--set", options.sets,
-               fmt::format("Any member, like {}; may be repeated",
-                           kind_ == Kind::experiment ? "min_sample=500" : "price.amount_cents=300"))
+        app.add_option("--set", options.sets,
+                       fmt::format("Any member, like {}; may be repeated",
+                                   kind_ == Kind::experiment ? "min_sample=500"
+                                                             : "frequency_caps[0].count=2"))
             ->option_text("PATH=VALUE")
             ->allow_extra_args(false)
             ->take_all();
@@ -176,19 +183,19 @@ private:
         auto* app =
             edit("update", fmt::format("Change {} {}", words_.article, words_.name),
                  fmt::format("{} {}", example_id(kind_), update_example(kind_)), update, options);
-        add_id(*app, options->id);
+        add_ids(*app, options->ids);
         add_content(*app, *options, false);
         add_access(*app, options->access, true);
     }
 
     std::string pause_help() const {
         return kind_ == Kind::advertiser   ? "Pause all its campaigns"
-               : kind_ == Kind::placement  ? "Let no ad reach it, for now"
+               : kind_ == Kind::placement  ? "Show no ads there, for now"
                : kind_ == Kind::experiment ? "Make it a draft again, which keeps its figures"
                                            : "Serve it no more, for now";
     }
     std::string resume_help() const {
-        return kind_ == Kind::advertiser   ? "Resume all its paused campaigns"
+        return kind_ == Kind::advertiser   ? "Resume the campaigns that were paused with it"
                : kind_ == Kind::campaign   ? "Serve it, from its start on"
                : kind_ == Kind::experiment ? "Let it run on, with the figures that it has"
                                            : "Serve it again";
@@ -203,7 +210,7 @@ private:
     void add_short(const char* verb, const std::string& help, Run run) {
         std::shared_ptr<Edit> options;
         auto* app = edit(verb, help, example_id(kind_), run, options);
-        add_id(*app, options->id);
+        add_ids(*app, options->ids);
         add_access(*app, options->access, true);
     }
 

@@ -34,6 +34,7 @@ struct Access {
     std::string actor;  // --as; empty: $USER
     bool json = false;
     bool dry_run = false;
+    bool strict = false;
 };
 
 // The values of an object's flags, by flag.
@@ -43,10 +44,11 @@ using Values = std::map<std::string, std::vector<std::string>>;
 struct Edit {
     Kind kind = Kind::campaign;
     Access access;
-    std::string id;      // of what is edited; of a new one, or empty
-    std::string parent;  // of a new one: the campaign, the ad group
-    std::string name;    // of a clone
-    std::string winner;  // of an experiment that is stopped; empty: none
+    std::string id;                // of what is edited; of a new one, or empty
+    std::vector<std::string> ids;  // of several that are edited at once
+    std::string parent;            // of a new one: the campaign, the ad group
+    std::string name;              // of a clone
+    std::string winner;            // of an experiment that is stopped; empty: none
     std::string file;
     Values values;
     std::vector<std::string> sets;  // PATH=VALUE

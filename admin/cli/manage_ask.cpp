@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "core/catalog/model.hpp"
+#include "manage_dates.hpp"
 #include "manage_edit.hpp"
 #include "manage_fields.hpp"
 #include "table.hpp"
@@ -27,12 +28,11 @@ constexpr auto kQuestions = std::to_array<Question>({
     {"--timezone", "Time zone",
      "Its days begin at midnight there, for budgets and schedules; like America/New_York.", "UTC"},
     {"--start", "Start",
-     "A date, its midnight in UTC, or a moment like 2026-11-01T06:00:00-05:00. Empty: at once.",
+     "Its first day there, like 2026-11-18, or a time like 2026-11-18 18:30. Empty: at once.",
      "none"},
-    {"--end", "End", "The same; after the start. Empty: never.", "none"},
+    {"--end", "End", "Its last day, all of it, or a time; after the start. Empty: never.", "none"},
     {"--budget", "Budget",
-     "daily:CENTS for a day, lifetime:CENTS for all of it; daily:5000 is 50.00 a day. Empty: "
-     "unlimited.",
+     "An amount for each day or for all of it, like 50.00/day or 5000/total. Empty: unlimited.",
      "none"},
     {"--status", "Status",
      "draft: not served until you resume it; scheduled: from its start on; active: now.", "draft"},
@@ -86,6 +86,7 @@ void ask(const Question& question, json_t* campaign) {
         try {
             set_field(attempt.get(), field_of(question.flag),
                       {text.empty() ? question.otherwise : text});
+            resolve_dates(attempt.get(), zone_of(attempt.get()));
         } catch (const Failure& e) {
             say(fmt::format("  {}\n", e.what()));
             continue;

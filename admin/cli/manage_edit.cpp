@@ -11,6 +11,9 @@
 #include "core/catalog/model.hpp"
 #include "creative/sanitize.hpp"
 #include "lifecycle.hpp"
+#include "local_time.hpp"
+#include "manage_dates.hpp"
+#include "settings.hpp"
 #include "table.hpp"
 
 namespace ads::cli {
@@ -59,46 +62,6 @@ std::string id_text(const json_t* object) {
 std::string status_at(const json_t* object) {
     const std::string status = text_at(object, "status");
     return status.empty() ? "active" : status;
-}
-
-// "$.campaigns[0].ad_groups[1].price.model" as "ad group 12: price.model".
-std::string readable(const std::string& path, const json_t* document) {
-    std::string_view rest = path;
-    rest.remove_prefix(std::min<size_t>(2, rest.size()));
-    const json_t* at = document;
-    std::string label;
-    for (;;) {
-        const size_t bracket = rest.find('[');
-        const size_t end = rest.find(']');
-        const std::string key(rest.substr(0, std::min(bracket, rest.size())));
-        Kind kind = Kind::campaign;
-        if (key == "placements" && at == document) {
-            kind = Kind::placement;
-        } else if (key == "ad_groups") {
-            kind = Kind::ad_group;
-        } else if (key == "creatives") {
-            kind = Kind::creative;
-        } else if (key == "experiments") {
-            kind = Kind::experiment;
-        } else if (key != "campaigns") {
-            break;
-        }
-        const json_t* list = json_object_get(at, key.c_str());
-        if (bracket == rest.npos || end == rest.npos || !json_is_array(list)) {
-            break;
-        }
-        const auto place = std::strtoul(std::string(rest.substr(bracket + 1)).c_str(), nullptr, 10);
-        at = json_array_get(list, place);
-        const json_t* id = json_object_get(at, "id");
-        label = called(kind, json_is_string(id)    ? text_at(at, "id")
-                             : json_is_integer(id) ? id_text(at)
-                                                   : "without an id");
-        rest.remove_prefix(end + 1);
-        rest.remove_prefix(rest.starts_with('.') ? 1 : 0);
-    }
-    return label.empty()  ? std::string(rest)
-           : rest.empty() ? label
-                          : fmt::format("{}: {}", label, printable(rest));
 }
 
 }  // namespace
@@ -162,6 +125,7 @@ std::string actor_of(const std::string& option) {
 
 Edits::Edits(const Access& access)
     : dry_run_(access.dry_run),
+      strict_(access.strict),
       database_(access.database, "nginx-ads manage"),
       transaction_(database_) {
     database_.run("SET LOCAL lock_timeout = '30s'");
@@ -172,6 +136,7 @@ Edits::Edits(const Access& access)
     database_.run(
         "SELECT set_config('ads.actor', $1, true), set_config('ads.creative_policy', $2, true)",
         {actor_of(access.actor), std::to_string(creative::kPolicyVersion)});
+    currency_ = currency_of(database_);
 }
 
 uint64_t Edits::new_id(Kind kind) {
@@ -372,8 +337,8 @@ void CampaignEdit::check_statuses() const {
         const auto end = catalog::parse_date(text_at(now, "end"));
         if (end && *end <= std::time(nullptr) && (to == "active" || to == "scheduled")) {
             throw Failure(Exit::bad_input,
-                          fmt::format("campaign {} ended on {}: give it a later end to make it {}.",
-                                      id, text_at(now, "end"), to));
+                          fmt::format("campaign {} ended at {}: give it a later end to make it {}.",
+                                      id, local_moment(*end, zone_of(now)), to));
         }
     });
 }
@@ -470,6 +435,9 @@ void CampaignEdit::note_changes() {
         edits_.database().value("SELECT ads.campaign_document($1)", {std::to_string(id_)});
     if (catalog::parse(before_text_, 1).errors.empty()) {
         check_catalog(after, parsed(after).get());
+        for (auto& warning : new_warnings(before_text_, after)) {
+            edits_.warn_of(std::move(warning));
+        }
     }
     for (auto& change : difference(before_text_, after)) {
         edits_.changes.push_back(std::move(change));

@@ -42,15 +42,26 @@ public:
     template <class F>
     void write(F f);
 
+    // ISO 4217; empty if none is set.
+    const std::string& currency() const noexcept { return currency_; }
+
+    // What the edit brings that cannot be served; nothing if it was so before.
+    void warn_of(std::string warning);
+    // With --strict a warning is an error. Throws Failure.
+    void check_warnings() const;
+
     void finish();
 
     std::vector<Change> changes;
     std::vector<Removed> removed;
+    std::vector<std::string> warnings;
 
 private:
     const bool dry_run_;
+    const bool strict_;
     Database database_;
     Transaction transaction_;
+    std::string currency_;
     uint64_t highest_[kKinds] = {};
 };
 
@@ -61,6 +72,24 @@ struct Place {
 };
 // Throws Failure if it is not there.
 Place place_of(Database& database, Kind kind, uint64_t id);
+
+// The id of what a person calls by its id or by its name; of what is archived only if nothing
+// else has the name. Throws Failure.
+std::string found_id(Database& database, Kind kind, const std::string& text);
+// What one of the kind stands in.
+Kind parent_kind(Kind kind);
+
+// A path of a document for people: "ad group 12: price.model".
+std::string readable(const std::string& path, const json_t* document);
+
+// What of `after` cannot be served, and of `before` could: both without faults.
+std::vector<std::string> new_warnings(const std::string& before, const std::string& after);
+
+// Prints what was done with these.
+void report(const Edit& edit, const char* action, const std::vector<std::string>& ids,
+            const Edits& edits);
+
+json_t* warnings_json(const std::vector<std::string>& warnings);
 
 class CampaignEdit {
 public:

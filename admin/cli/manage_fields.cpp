@@ -6,6 +6,10 @@
 #include <charconv>
 
 #include "files.hpp"
+#include "local_time.hpp"
+#include "manage_values.hpp"
+#include "table.hpp"
+#include "upload.hpp"
 
 namespace ads::cli {
 
@@ -19,22 +23,28 @@ constexpr auto kCampaign = std::to_array<Field>({
     {"--name", "name", As::text, "TEXT", "Its name"},
     {"--advertiser", "advertiser", As::text, "NAME", "Who pays; a new name becomes an advertiser"},
     {"--status", "status", As::text, "STATUS", "draft, scheduled, active, paused"},
-    {"--timezone", "timezone", As::text, "ZONE", "Of its days, like Europe/Berlin (UTC)"},
-    {"--start", "start", As::moment, "TIME", "RFC 3339, or a date: its midnight in UTC; or none"},
-    {"--end", "end", As::moment, "TIME", "The same; it must be after the start"},
-    {"--budget", "budget", As::budget, "BUDGET", "none, daily:CENTS or lifetime:CENTS"},
+    {"--timezone", "timezone", As::text, "ZONE",
+     "Of its days, like Europe/Berlin (UTC); dates stay what they are there"},
+    {"--start", "start", As::moment, "DATE", "Its first day, or a time like \"2026-11-18 18:30\""},
+    {"--end", "end", As::moment, "DATE", "Its last day, all of it, or a time; none: no end"},
+    {"--budget", "budget", As::budget, "AMOUNT", "Like 50.00/day or 5000/total; none: unlimited"},
     {"--hard-cap", "budget.hard_cap", As::number, "N", "1 to 10 times the daily budget (1.2)"},
 });
 
 constexpr auto kAdGroup = std::to_array<Field>({
     {"--name", "name", As::text, "TEXT", "Its name"},
     {"--status", "status", As::text, "STATUS", "draft, scheduled, active, paused"},
-    {"--start", "start", As::moment, "TIME", "RFC 3339, or a date; inside the campaign's"},
-    {"--end", "end", As::moment, "TIME", "The same"},
+    {"--start", "start", As::moment, "DATE", "Its first day, or a time; inside the campaign's"},
+    {"--end", "end", As::moment, "DATE", "Its last day, all of it, or a time"},
     {"--priority", "priority", As::text, "NAME", "sponsorship, standard, remnant or house"},
     {"--weight", "weight", As::number, "N", "Its share of the draw"},
-    {"--price-model", "price.model", As::text, "NAME", "cpm, cpc, cpa, vcpm or flat"},
-    {"--price-cents", "price.amount_cents", As::number, "N", "The price in cents"},
+    {"--cpm", "cpm", As::price, "AMOUNT", "Price of 1000 impressions, like 2.50"},
+    {"--vcpm", "vcpm", As::price, "AMOUNT", "Price of 1000 viewable impressions"},
+    {"--cpc", "cpc", As::price, "AMOUNT", "Price of a click"},
+    {"--cpa", "cpa", As::price, "AMOUNT", "Price of a conversion"},
+    {"--flat", "flat", As::price, "AMOUNT", "Price of each impression and each click"},
+    {"--goal", "pacing.goal", As::goal, "N",
+     "Of the whole flight: 500000 impressions, 2000/clicks"},
     {"--strategy", "pacing.strategy", As::text, "NAME",
      "adaptive, even, asap, pid or probabilistic"},
     {"--cap-on", "pacing.cap_on", As::text, "NAME",
@@ -42,9 +52,15 @@ constexpr auto kAdGroup = std::to_array<Field>({
     {"--daily-impressions", "pacing.daily_impression_cap", As::number, "N",
      "At most so many a day"},
     {"--daily-clicks", "pacing.daily_click_cap", As::number, "N", "At most so many a day"},
+    {"--cap", "frequency_caps", As::caps, "N/PERIOD",
+     "For each visitor, like 3/day, 10/7d, 1/lifetime/campaign; may be repeated"},
     {"--placements", "targeting.placements", As::list, "LIST", "Only there, separated by commas"},
     {"--devices", "targeting.devices", As::list, "LIST", "desktop, mobile, tablet, tv, bot"},
     {"--geos", "targeting.geos", As::list, "LIST", "US, US-CA; ! excludes"},
+    {"--hours", "targeting.schedule", As::hours, "HOURS",
+     "Local, like mon-fri:9-17 or 22-6; may be repeated"},
+    {"--kv", "targeting.keys", As::keys, "KEY=LIST",
+     "Key-values, like section=sports,politics; may be repeated"},
     {"--languages", "targeting.languages", As::list, "LIST", "en, pt-br"},
     {"--include-url", "targeting.urls.include", As::texts, "REGEX", "Pages; may be repeated"},
     {"--exclude-url", "targeting.urls.exclude", As::texts, "REGEX", "No pages; may be repeated"},
@@ -60,21 +76,30 @@ constexpr auto kCreative = std::to_array<Field>({
     {"--weight", "weight", As::number, "N", "Its share of the draw"},
     {"--width", "width", As::number, "N", "Pixels; 0 fits any placement"},
     {"--height", "height", As::number, "N", "Pixels"},
+    {"--image", "image", As::image, "FILE",
+     "Upload it; of an image creative it gives address and size"},
+    {"--image-folder", "", As::option, "FOLDER",
+     "Where --image puts it (default /var/lib/nginx-ads/images)"},
+    {"--image-base", "", As::option, "PREFIX", "The address of that folder (default /img/)"},
     {"--src", "content.src", As::text, "URL", "Of an image"},
-    {"--alt", "content.alt", As::text, "TEXT", "What an image says to those who see none"},
+    {"--alt", "content.alt", As::text, "TEXT", "Alternative text of an image"},
     {"--markup", "content.markup", As::text, "HTML", "Of an HTML creative; it is cleaned"},
     {"--markup-file", "content.markup", As::file, "FILE", "The same from a file; - is stdin"},
+    {"--title", "content.title", As::text, "TEXT", "Of a native creative"},
+    {"--body", "content.body", As::text, "TEXT", "Of a native creative"},
+    {"--image-url", "content.image", As::text, "URL", "Of a native creative"},
     {"--click-url", "click_url", As::text, "URL", "Where a click leads"},
     {"--impression-url", "impression_url", As::text, "URL", "A third party's pixel"},
 });
 
 constexpr auto kPlacement = std::to_array<Field>({
     {"--name", "name", As::text, "TEXT", "Its name"},
+    {"--status", "status", As::text, "STATUS", "active or paused"},
     {"--width", "width", As::number, "N", "Pixels; 0 takes any creative"},
     {"--height", "height", As::number, "N", "Pixels"},
     {"--types", "types", As::list, "LIST", "image, html, native; none: all"},
     {"--select", "select", As::text, "NAME", "By weight or by price"},
-    {"--floor-cents", "floor_cents", As::number, "N", "The least eCPM"},
+    {"--floor", "floor_cents", As::money, "AMOUNT", "The least eCPM, like 0.50"},
 });
 
 constexpr auto kExperiment = std::to_array<Field>({
@@ -94,34 +119,18 @@ Json parsed(std::string_view text) {
         json_loadb(text.data(), text.size(), JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, nullptr));
 }
 
-// What is no number stays a text: the catalog's own check says what is right.
-json_t* number_or_text(const std::string& text) {
-    Json value = parsed(text);
-    if (text == "none") {
-        return json_null();
-    }
-    return json_is_number(value.get()) ? value.release() : text_json(text);
-}
-
-json_t* moment_json(const std::string& text) {
-    constexpr size_t kDate = 10;
+// What it is depends on the campaign's time zone: resolve_dates() knows it.
+json_t* moment_json(const Field& field, const std::string& text) {
     if (text.empty() || text == "none") {
         return json_null();
     }
-    const bool date = text.size() == kDate && text[4] == '-' && text[7] == '-';
-    return text_json(date ? text + "T00:00:00Z" : text);
-}
-
-json_t* list_json(std::string_view text) {
-    json_t* list = json_array();
-    while (!text.empty()) {
-        const size_t comma = std::min(text.find(','), text.size());
-        std::string_view item = text.substr(0, comma);
-        item.remove_prefix(std::min(item.find_first_not_of(' '), item.size()));
-        json_array_append_new(list, text_json(item));
-        text.remove_prefix(std::min(comma + 1, text.size()));
+    if (!parse_local(text, "UTC", Edge::start)) {
+        throw Failure(Exit::usage,
+                      fmt::format("{} must be a date like 2026-11-18, a time like \"2026-11-18 "
+                                  "18:30\", RFC 3339 or none, not \"{}\".",
+                                  field.flag, printable(text)));
     }
-    return list;
+    return json_pack("{s:o}", kLocal, text_json(text));
 }
 
 json_t* texts_json(const std::vector<std::string>& texts) {
@@ -221,19 +230,43 @@ void set_path(json_t* object, const std::string& path, json_t* given) {
 }
 
 void set_budget(json_t* object, const std::string& text) {
-    const size_t colon = text.find(':');
-    const std::string type = text.substr(0, colon);
-    if (text == "none") {
+    const auto budget = budget_of(text);
+    if (!budget) {
         json_object_set_new(object, "budget", json_null());
         return;
     }
-    if (colon == text.npos || (type != "daily" && type != "lifetime")) {
-        throw Failure(Exit::usage, fmt::format("--budget must be none, daily:CENTS or "
-                                               "lifetime:CENTS, not \"{}\".",
-                                               text));
+    set_path(object, "budget.type", text_json(name_of(budget->type)));
+    set_path(object, "budget.amount_cents", number_json(budget->cents));
+}
+
+void set_price(json_t* object, const Field& field, const std::string& text) {
+    set_path(object, "price.amount_cents", number_json(money_of(field.flag, text)));
+    set_path(object, "price.model", text_json(field.path));
+}
+
+// The first goal of impressions is paced by impressions: that is its default.
+void set_goal(json_t* object, const std::string& text) {
+    Json goal(goal_json(text));
+    json_t* pacing = json_object_get(object, "pacing");
+    if (json_object_get(goal.get(), "impressions") != nullptr &&
+        !json_is_object(json_object_get(pacing, "goal"))) {
+        json_object_del(pacing, "cap_on");
     }
-    set_path(object, "budget.type", text_json(type));
-    set_path(object, "budget.amount_cents", number_or_text(text.substr(colon + 1)));
+    set_path(object, "pacing.goal", goal.release());
+}
+
+// The object at a path; made if it is not there.
+json_t* object_at(json_t* object, const char* path) {
+    json_t* at = object;
+    for (const auto& step : steps_of(path)) {
+        json_t* next = json_object_get(at, step.key.c_str());
+        if (!json_is_object(next)) {
+            next = json_object();
+            json_object_set_new(at, step.key.c_str(), next);
+        }
+        at = next;
+    }
+    return at;
 }
 
 // A creative of digits becomes a number; all else is told by the catalog's own check.
@@ -281,6 +314,10 @@ void apply_set(json_t* object, const std::string& text) {
 
 }  // namespace
 
+bool is_repeated(As as) {
+    return as == As::texts || as == As::caps || as == As::hours || as == As::keys;
+}
+
 std::span<const Field> fields_of(Kind kind) {
     switch (kind) {
         case Kind::advertiser:
@@ -310,7 +347,7 @@ void add_fields(Arguments& app, Kind kind, Values& values) {
                               field.help)
                            ->option_text(field.value)
                            ->allow_extra_args(false);
-        if (field.as == As::texts) {
+        if (is_repeated(field.as)) {
             option->take_all();
         }
     }
@@ -324,7 +361,11 @@ void set_field(json_t* object, const Field& field, const std::vector<std::string
         case As::number:
             return set_path(object, field.path, number_or_text(text));
         case As::moment:
-            return set_path(object, field.path, moment_json(text));
+            return set_path(object, field.path, moment_json(field, text));
+        case As::money:
+            return set_path(object, field.path, money_json(field.flag, text));
+        case As::price:
+            return set_price(object, field, text);
         case As::list:
             return set_path(object, field.path, list_json(text));
         case As::texts:
@@ -333,12 +374,69 @@ void set_field(json_t* object, const Field& field, const std::vector<std::string
             return set_path(object, field.path, text_json(read_input(text)));
         case As::budget:
             return set_budget(object, text);
+        case As::caps:
+            return set_path(object, field.path, caps_json(values));
+        case As::hours:
+            return set_path(object, field.path, hours_json(values));
+        case As::goal:
+            return set_goal(object, text);
+        case As::keys:
+            return set_keys(object_at(object, field.path), values);
+        case As::image:
+        case As::option:
+            return;  // apply() knows what belongs together
         case As::variants:
             return set_path(object, field.path, variants_json(text));
     }
 }
 
+void check_one_price(const Edit& edit) {
+    const char* first = nullptr;
+    for (const auto& field : fields_of(edit.kind)) {
+        if (field.as != As::price || !edit.values.contains(field.flag)) {
+            continue;
+        }
+        if (first != nullptr) {
+            throw Failure(Exit::usage, fmt::format("{} and {} exclude each other: an ad group has "
+                                                   "one price.",
+                                                   first, field.flag));
+        }
+        first = field.flag;
+    }
+}
+
+// An image that is uploaded: of a native creative it is one of its texts, any other is all of
+// the creative.
+void set_image(const Edit& edit, json_t* object) {
+    const auto value = [&](const char* flag, const char* otherwise) {
+        const auto found = edit.values.find(flag);
+        return found == edit.values.end() ? std::string(otherwise) : found->second.back();
+    };
+    const std::string file = value("--image", "");
+    if (file.empty()) {
+        return;
+    }
+    const StoredImage image = store_image(file, value("--image-folder", kImageFolder),
+                                          value("--image-base", kImageBase), edit.access.dry_run);
+    const char* type = json_string_value(json_object_get(object, "type"));
+    if (type != nullptr && std::string_view(type) == "native") {
+        set_path(object, "content.image", text_json(image.url));
+        return;
+    }
+    if (type == nullptr) {
+        set_path(object, "type", text_json("image"));
+    }
+    set_path(object, "content.src", text_json(image.url));
+    for (const auto& [flag, key, size] :
+         {std::tuple("--width", "width", image.width), {"--height", "height", image.height}}) {
+        if (!edit.values.contains(flag)) {
+            json_object_set_new(object, key, number_json(size));
+        }
+    }
+}
+
 void apply(const Edit& edit, json_t* object) {
+    check_one_price(edit);
     if (!edit.file.empty()) {
         merge(object, read_object(edit.file).get());
     }
@@ -347,6 +445,7 @@ void apply(const Edit& edit, json_t* object) {
             set_field(object, field, found->second);
         }
     }
+    set_image(edit, object);
     for (const auto& text : edit.sets) {
         apply_set(object, text);
     }

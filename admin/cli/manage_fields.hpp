@@ -12,11 +12,19 @@ namespace ads::cli {
 enum class As {
     text,
     number,
-    moment,    // a date alone is its midnight, UTC; "none" is none
+    moment,    // a date or a time of the campaign's zone; "none" is none
+    money,     // 2.50
+    price,     // the same, of the model that the flag is called by
     list,      // separated by commas
     texts,     // a value each time the flag is given
     file,      // the text of a file
-    budget,    // none, daily:CENTS, lifetime:CENTS
+    budget,    // none, 50.00/day, 5000/total
+    caps,      // 3/day, each time the flag is given
+    hours,     // mon-fri:9-17, the same
+    goal,      // 500000, 2000/clicks
+    keys,      // section=sports,politics, the same
+    image,     // a file that is uploaded
+    option,    // of the command, not of the object
     variants,  // creatives, each with its share, or none with one: equal shares
 };
 
@@ -27,6 +35,12 @@ struct Field {
     const char* value;  // how --help calls it
     const char* help;
 };
+
+// Given several times, it means all of them.
+bool is_repeated(As as);
+
+// A date or time that waits for the campaign's time zone: {"local": "2026-11-18"}.
+inline constexpr const char* kLocal = "local";
 
 std::span<const Field> fields_of(Kind kind);
 

@@ -9,8 +9,6 @@ namespace ads::cli {
 
 namespace {
 
-constexpr const char* kHighestFloor = "10000000000000000";  // micro-cents: of ads.money
-
 void check_advertiser(const std::string& name) {
     constexpr size_t kMost = 100;
     if (name.empty() || name.size() > kMost) {
@@ -61,19 +59,35 @@ void put_placement(Edits& edits, const json_t* before, const json_t* document,
     note_placements(edits, before);
 }
 
-bool is_paused(Database& database, const std::string& id) {
-    return !database
-                .run("SELECT FROM ads.placements WHERE id = $1 AND paused_floor_micro IS NOT NULL",
-                     {id})
-                .empty();
-}
-
-std::string move_floor(Edits& edits, const std::string& id, const std::string& sql) {
-    const Json before = placements(edits.database());
-    need_placement(before.get(), id);
-    edits.write([&] { edits.database().run(sql, {id}); });
-    note_placements(edits, before.get());
-    return id;
+// Of a placement that changed its size or its types: creatives that are aimed at it, and fitted.
+void warn_of_unfit(Edits& edits, const json_t* before, const json_t* after) {
+    const Rows rows = edits.database().run(
+        "WITH p AS (SELECT (o ->> 'width')::int AS width, (o ->> 'height')::int AS height, "
+        "ads.texts(o -> 'types') AS types, fresh "
+        "FROM (VALUES ($1::jsonb, false), ($2::jsonb, true)) AS v (o, fresh)), "
+        "fit AS (SELECT k.id, g.id AS ad_group, p.fresh FROM p CROSS JOIN ads.ad_group_placements "
+        "t "
+        "JOIN ads.ad_groups g ON g.id = t.ad_group_id JOIN ads.campaigns c ON c.id = g.campaign_id "
+        "JOIN ads.creatives k ON k.ad_group_id = g.id "
+        "WHERE t.placement_id = $3 AND c.status NOT IN ('completed', 'archived') "
+        "AND g.status NOT IN ('completed', 'archived') AND k.status NOT IN ('completed', "
+        "'archived') "
+        "AND (coalesce(p.width, 0) = 0 OR k.width = 0 OR (k.width = p.width AND k.height = "
+        "p.height)) "
+        "AND (p.types = '{}' OR k.type::text = ANY (p.types))), "
+        "lost AS (SELECT o.id, o.ad_group FROM fit o WHERE NOT o.fresh "
+        "AND NOT EXISTS (SELECT FROM fit n WHERE n.fresh AND n.id = o.id)) "
+        "SELECT count(*), count(DISTINCT ad_group), min(ad_group) FROM lost",
+        {dumped(before), dumped(after), text_at(after, "id")});
+    if (rows.number(0, 0) == 0) {
+        return;
+    }
+    const auto groups = static_cast<uint64_t>(rows.number(0, 1));
+    edits.warn_of(fmt::format(
+        "{} no longer fits {} of {}", called(Kind::placement, text_at(after, "id")),
+        counted(static_cast<uint64_t>(rows.number(0, 0)), "creative"),
+        groups == 1 ? fmt::format("ad group {}", rows.number(0, 2))
+                    : fmt::format("{} ad groups, one is {}", groups, rows.number(0, 2))));
 }
 
 }  // namespace
@@ -160,15 +174,8 @@ std::string update_placement(Edits& edits, const Edit& edit) {
         throw Failure(Exit::bad_input, fmt::format("the id of {} cannot be changed.",
                                                    called(Kind::placement, edit.id)));
     }
-    const json_t* floor = json_object_get(placement, "floor_cents");
-    if (is_paused(edits.database(), edit.id) &&
-        json_equal(floor, json_object_get(need_placement(before.get(), edit.id), "floor_cents")) ==
-            0) {
-        throw Failure(Exit::bad_input,
-                      fmt::format("{} is paused: resume it before its floor is changed.",
-                                  called(Kind::placement, edit.id)));
-    }
     put_placement(edits, before.get(), document.get(), placement);
+    warn_of_unfit(edits, need_placement(before.get(), edit.id), placement);
     return edit.id;
 }
 
@@ -191,27 +198,20 @@ std::string remove_placement(Edits& edits, const std::string& id) {
     return id;
 }
 
-std::string pause_placement(Edits& edits, const std::string& id) {
-    return move_floor(edits, id,
-                      fmt::format("UPDATE ads.placements SET paused_floor_micro = floor_micro, "
-                                  "floor_micro = {} WHERE id = $1 AND paused_floor_micro IS NULL",
-                                  kHighestFloor));
-}
-
-std::string resume_placement(Edits& edits, const std::string& id) {
-    return move_floor(edits, id,
-                      "UPDATE ads.placements SET floor_micro = paused_floor_micro, "
-                      "paused_floor_micro = NULL WHERE id = $1 AND paused_floor_micro IS NOT NULL");
+std::string set_placement_status(Edits& edits, const std::string& id, PlacementStatus status) {
+    const Json before = placements(edits.database());
+    const Json document(json_deep_copy(before.get()));
+    json_t* placement = need_placement(document.get(), id);
+    json_object_set_new(placement, "status", text_json(name_of(status)));
+    put_placement(edits, before.get(), document.get(), placement);
+    return id;
 }
 
 std::string clone_placement(Edits& edits, const Edit& edit) {
     const Json document = placements(edits.database());
-    const bool paused = is_paused(edits.database(), edit.id);
     json_t* copy = json_deep_copy(need_placement(document.get(), edit.id));
     json_object_set_new(copy, "id", text_json(edit.name));
-    if (paused) {
-        json_object_del(copy, "floor_cents");
-    }
+    json_object_del(copy, "status");
     return add_placement(edits, copy);
 }
 

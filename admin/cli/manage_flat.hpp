@@ -2,6 +2,8 @@
 // its id. All throw Failure.
 #pragma once
 
+#include "core/types.hpp"
+
 #include "manage_edit.hpp"
 
 namespace ads::cli {
@@ -17,8 +19,6 @@ std::string add_placement(Edits& edits, json_t* taken);  // takes it over
 std::string update_placement(Edits& edits, const Edit& edit);
 std::string remove_placement(Edits& edits, const std::string& id);
 std::string clone_placement(Edits& edits, const Edit& edit);
-// A paused one has the highest floor, which no ad reaches.
-std::string pause_placement(Edits& edits, const std::string& id);
-std::string resume_placement(Edits& edits, const std::string& id);
+std::string set_placement_status(Edits& edits, const std::string& id, PlacementStatus status);
 
 }  // namespace ads::cli

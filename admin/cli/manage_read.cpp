@@ -6,8 +6,11 @@
 #include "core/types.hpp"
 #include "grid.hpp"
 #include "json_text.hpp"
+#include "manage_dates.hpp"
 #include "manage_edit.hpp"
 #include "manage_experiment.hpp"
+#include "money_fields.hpp"
+#include "settings.hpp"
 #include "table.hpp"
 
 namespace ads::cli {
@@ -64,9 +67,8 @@ Listing listing_of(Kind kind) {
                  "CLICK URL"}};
         case Kind::placement:
             return {
-                "SELECT p.id, p.name, CASE WHEN p.paused_floor_micro IS NULL THEN 'active' "
-                "ELSE 'paused' END AS status, p.width, p.height, p.types, p.\"select\", "
-                "ads.cents(coalesce(p.paused_floor_micro, p.floor_micro)) AS floor_cents "
+                "SELECT p.id, p.name, p.status, p.width, p.height, p.types, p.\"select\", "
+                "ads.cents(p.floor_micro) AS floor_cents "
                 "FROM ads.placements p WHERE $1 = '' AND $2 = '' AND $3::boolean IS NOT NULL ORDER "
                 "BY p.id",
                 {"ID", "NAME", "STATUS", "WIDTH", "HEIGHT", "TYPES", "SELECT", "FLOOR"}};
@@ -96,9 +98,6 @@ void check_look(const Look& look) {
                       fmt::format("--status must be draft, scheduled, active, paused, completed or "
                                   "archived, not \"{}\".",
                                   look.status));
-    }
-    if (!look.parent.empty() && look.kind != Kind::campaign) {
-        id_of(look.kind == Kind::ad_group ? Kind::campaign : Kind::ad_group, look.parent);
     }
 }
 
@@ -137,22 +136,40 @@ Exit list_in(Database& database, const Look& look) {
 
 // ---- one ----
 
-// A line for each value that says something.
-void flatten(const std::string& path, const json_t* value, Grid& grid) {
-    if (json_is_object(value)) {
-        const char* key = nullptr;
-        json_t* member = nullptr;
-        json_object_foreach(const_cast<json_t*>(value), key, member) {
-            flatten(path.empty() ? key : path + '.' + key, member, grid);
-        }
-        return;
+// What is needed to show an object to people.
+struct Terms {
+    std::string currency;
+    std::string zone;  // of its campaign
+};
+
+std::string shown(const std::string& path, const json_t* object, const char* key,
+                  const json_t* value, const Terms& terms) {
+    if (is_money(path) && json_is_number(value)) {
+        return money_text(micro_of(value), terms.currency);
     }
-    const bool empty = json_is_null(value) ||
-                       (json_is_string(value) && json_string_length(value) == 0) ||
-                       (json_is_array(value) && json_array_size(value) == 0);
-    if (!empty) {
-        grid.add(
-            {path, printable(json_is_string(value) ? json_string_value(value) : dumped(value))});
+    if (const std::string date = shown_date(object, key, terms.zone); !date.empty()) {
+        return date;
+    }
+    return printable(json_is_string(value) ? json_string_value(value) : dumped(value));
+}
+
+// A line for each value that says something.
+void flatten(const std::string& path, const json_t* object, const Terms& terms, Grid& grid) {
+    const char* key = nullptr;
+    json_t* value = nullptr;
+    json_object_foreach(const_cast<json_t*>(object), key, value) {
+        const std::string name = path.empty() ? key : path + '.' + key;
+        if (json_is_object(value)) {
+            flatten(name, value, terms, grid);
+            continue;
+        }
+        const bool empty = json_is_null(value) ||
+                           (json_is_string(value) && json_string_length(value) == 0) ||
+                           (json_is_array(value) && json_array_size(value) == 0);
+        if (!empty) {
+            grid.add(
+                {is_money(name) ? money_name(name) : name, shown(name, object, key, value, terms)});
+        }
     }
 }
 
@@ -161,14 +178,14 @@ json_t* null_or(const json_t* object, const char* key) {
     return value == nullptr ? json_null() : json_incref(value);
 }
 
-void print_below(const json_t* list, Kind kind) {
+void print_below(const json_t* list, Kind kind, const Terms& terms) {
     if (json_array_size(list) == 0) {
         return;
     }
     const bool group = kind == Kind::ad_group;
     Grid grid(
         group ? std::vector<std::string>{"ID", "NAME", "STATUS", "PRIORITY", "WEIGHT", "MODEL",
-                                         "CENTS", "CREATIVES"}
+                                         "PRICE", "CREATIVES"}
               : std::vector<std::string>{"ID", "NAME", "TYPE", "STATUS", "WEIGHT", "CLICK URL"});
     size_t i = 0;
     json_t* item = nullptr;
@@ -182,7 +199,7 @@ void print_below(const json_t* list, Kind kind) {
         if (group) {
             grid.add({number(item, "id"), text("name"), text("status"), text("priority"),
                       number(item, "weight"), text_at(price, "model"),
-                      number(price, "amount_cents"),
+                      money_text(micro_of(json_object_get(price, "amount_cents")), terms.currency),
                       std::to_string(json_array_size(json_object_get(item, "creatives")))});
         } else {
             grid.add({number(item, "id"), text("name"), text("type"), text("status"),
@@ -193,18 +210,32 @@ void print_below(const json_t* list, Kind kind) {
     grid.print(2);
 }
 
+// Dates of an ad group are those of its campaign's zone.
+std::string zone_in(Database& database, const Look& look) {
+    if (look.kind != Kind::campaign && look.kind != Kind::ad_group) {
+        return "UTC";
+    }
+    const std::string sql =
+        look.kind == Kind::campaign
+            ? "SELECT timezone FROM ads.campaigns WHERE id = $1"
+            : "SELECT c.timezone FROM ads.campaigns c JOIN ads.ad_groups g ON g.campaign_id = c.id "
+              "WHERE g.id = $1";
+    return database.value(sql, {look.id});
+}
+
 void print_object(Database& database, const Look& look, json_t* object) {
+    const Terms terms{currency_of(database), zone_in(database, look)};
     const Json copy(json_copy(object));
     for (const char* key : {"ad_groups", "creatives", "variants"}) {
         json_object_del(copy.get(), key);
     }
     Grid grid({"FIELD", "VALUE"});
-    flatten("", copy.get(), grid);
+    flatten("", copy.get(), terms, grid);
     grid.print();
     if (look.kind == Kind::campaign) {
-        print_below(json_object_get(object, "ad_groups"), Kind::ad_group);
+        print_below(json_object_get(object, "ad_groups"), Kind::ad_group, terms);
     } else if (look.kind == Kind::ad_group) {
-        print_below(json_object_get(object, "creatives"), Kind::creative);
+        print_below(json_object_get(object, "creatives"), Kind::creative, terms);
     } else if (look.kind == Kind::experiment) {
         print_variants(database, object);
     }
@@ -342,10 +373,14 @@ std::string changed_fields(const Rows& rows, size_t row) {
 
 }  // namespace
 
-Exit list(const Look& look) {
-    check_look(look);
-    Database database(look.access.database, "nginx-ads list");
+Exit list(const Look& asked) {
+    check_look(asked);
+    Database database(asked.access.database, "nginx-ads list");
     try {
+        Look look = asked;
+        if (!look.parent.empty()) {
+            look.parent = found_id(database, parent_kind(look.kind), look.parent);
+        }
         return list_in(database, look);
     } catch (const SqlError& e) {
         throw explained(e);
@@ -355,19 +390,25 @@ Exit list(const Look& look) {
 Exit show(const Look& look) {
     Database database(look.access.database, "nginx-ads show");
     try {
-        const Json object = object_of(database, look);
-        look.access.json ? print_json(object) : print_object(database, look, object.get());
+        Look one = look;
+        one.id = found_id(database, look.kind, look.id);
+        const Json object = object_of(database, one);
+        look.access.json ? print_json(object) : print_object(database, one, object.get());
         return Exit::ok;
     } catch (const SqlError& e) {
         throw explained(e);
     }
 }
 
-Exit history(const Look& look) {
-    const bool number = look.kind != Kind::advertiser && look.kind != Kind::placement;
-    const std::string id = number ? std::to_string(id_of(look.kind, look.id)) : look.id;
-    Database database(look.access.database, "nginx-ads history");
+// What is gone, and what never was, has a history by its id alone.
+Exit history(const Look& asked) {
+    Database database(asked.access.database, "nginx-ads history");
     try {
+        Look look = asked;
+        if (look.kind != Kind::placement) {
+            look.id = found_id(database, look.kind, look.id);
+        }
+        const std::string& id = look.id;
         const std::string sql = history_sql(look);
         const Rows rows = database.run(sql, {id});
         if (rows.empty()) {

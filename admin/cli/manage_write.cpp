@@ -4,8 +4,9 @@
 
 #include <ctime>
 
-#include "changes.hpp"
 #include "core/catalog/formats.hpp"
+#include "files.hpp"
+#include "manage_dates.hpp"
 #include "manage_edit.hpp"
 #include "manage_experiment.hpp"
 #include "manage_fields.hpp"
@@ -16,59 +17,36 @@ namespace ads::cli {
 
 namespace {
 
-// ---- what is printed ----
+constexpr const char* kCreate = "create";
 
-json_t* removed_json(const std::vector<Removed>& removed) {
-    json_t* list = json_array();
-    for (const auto& one : removed) {
-        json_t* what = json_array();
-        for (const auto& text : one.what) {
-            json_array_append_new(what, text_json(text));
-        }
-        json_t* item = json_object();
-        json_object_set_new(item, "creative", number_json(one.creative));
-        json_object_set_new(item, "what", what);
-        json_array_append_new(list, item);
-    }
-    return list;
-}
-
-bool has_text_id(Kind kind) {
-    return kind == Kind::advertiser || kind == Kind::placement;
-}
-
-void report(const Edit& edit, const char* action, const std::string& id, const Edits& edits) {
-    if (edit.access.json) {
-        const Json root(json_object());
-        json_object_set_new(root.get(), "action", text_json(action));
-        json_object_set_new(root.get(), "object", text_json(words_of(edit.kind).name));
-        json_object_set_new(root.get(), "id",
-                            has_text_id(edit.kind) ? text_json(id) : value_json(id));
-        json_object_set_new(root.get(), "dry_run", json_boolean(edit.access.dry_run));
-        json_object_set_new(root.get(), "changed", json_boolean(!edits.changes.empty()));
-        json_object_set_new(root.get(), "changes", changes_json(edits.changes));
-        json_object_set_new(root.get(), "removed", removed_json(edits.removed));
-        print_json(root);
-        return;
-    }
-    show_changes(edits.changes);
-    if (edits.changes.empty()) {
-        out().put("no changes\n");
-    } else if (edit.access.dry_run) {
-        out().put("nothing was written: this was a dry run\n");
-    }
-    tell_removed(edits.removed);
-}
-
-// The transaction, what is done in it, and what is printed of it. `f` returns
-// the id of what was edited.
+// The transaction, what is done in it for each that is named, and what is printed of it. `f`
+// returns the id of what was edited.
 template <class F>
 Exit in_transaction(const Edit& edit, const char* action, F f) {
     try {
         Edits edits(edit.access);
-        const std::string id = f(edits);
+        Edit one = edit;
+        if (!one.parent.empty() && one.kind != Kind::campaign) {
+            one.parent = found_id(edits.database(), parent_kind(one.kind), one.parent);
+        }
+        if (!one.winner.empty()) {
+            one.winner = found_id(edits.database(), Kind::creative, one.winner);
+        }
+        std::vector<std::string> ids;
+        const auto run = [&](const std::string& id) {
+            one.id =
+                action == kCreate || id.empty() ? id : found_id(edits.database(), one.kind, id);
+            ids.push_back(f(edits, one));
+        };
+        if (edit.ids.empty()) {
+            run(edit.id);
+        }
+        for (const auto& id : edit.ids) {
+            run(id);
+        }
+        edits.check_warnings();
         edits.finish();
-        report(edit, action, id, edits);
+        report(edit, action, ids, edits);
         return Exit::ok;
     } catch (const SqlError& e) {
         throw explained(e);
@@ -206,6 +184,7 @@ std::string create_campaign(Edits& edits, json_t* given) {
     if (json_object_get(object, "status") == nullptr) {
         json_object_set_new(object, "status", text_json("draft"));
     }
+    resolve_dates(object, zone_of(object));
     const uint64_t id = number(edits, Kind::campaign, object);
     number_below(edits, object, "ad_groups", Kind::ad_group);
     CampaignEdit campaign(edits, id);
@@ -220,6 +199,7 @@ std::string create_within(Edits& edits, Kind kind, const std::string& parent, js
     const bool group = kind == Kind::ad_group;
     Found found = find(edits, group ? Kind::campaign : Kind::ad_group, parent);
     need_open(group ? Kind::campaign : Kind::ad_group, found.object, parent);
+    resolve_dates(object, zone_of(found.campaign.campaign()));
     const uint64_t id = number(edits, kind, object);
     if (group) {
         number_below(edits, object, "creatives", Kind::creative);
@@ -252,10 +232,39 @@ std::string parent_of(const Edit& edit, json_t* object) {
     return parent;
 }
 
+// A campaign whose start lies ahead waits for it.
+std::string running_status(Kind kind, const json_t* object) {
+    if (kind == Kind::experiment) {
+        return "running";
+    }
+    const auto start = catalog::parse_date(text_at(object, "start"));
+    const bool ahead = kind == Kind::campaign && start && *start > std::time(nullptr);
+    return ahead ? "scheduled" : "active";
+}
+
+bool has_ended(const json_t* campaign) {
+    const auto end = catalog::parse_date(text_at(campaign, "end"));
+    return end && *end <= std::time(nullptr);
+}
+
+// A completed campaign that gets a later end.
+void run_again(json_t* campaign, const json_t* before) {
+    const bool completed =
+        text_at(before, "status") == "completed" && text_at(campaign, "status") == "completed";
+    const bool moved =
+        json_equal(json_object_get(campaign, "end"), json_object_get(before, "end")) == 0;
+    if (completed && moved && !has_ended(campaign)) {
+        json_object_set_new(campaign, "status",
+                            text_json(running_status(Kind::campaign, campaign)));
+    }
+}
+
 std::string update_within(Edits& edits, const Edit& edit) {
     Found found = find(edits, edit.kind, edit.id);
     need_open(edit.kind, found.object, edit.id);
+    const Json before(json_deep_copy(found.object));
     apply(edit, found.object);
+    resolve_dates(found.object, zone_of(found.campaign.campaign()));
     const std::string parent = taken_parent(edit.kind, found.object);
     if (!parent.empty() && parent != std::to_string(found.parent())) {
         throw Failure(Exit::bad_input,
@@ -268,6 +277,8 @@ std::string update_within(Edits& edits, const Edit& edit) {
     }
     if (edit.kind == Kind::campaign) {
         number_below(edits, found.object, "ad_groups", Kind::ad_group);
+        keep_local_dates(found.object, before.get());
+        run_again(found.object, before.get());
     } else if (edit.kind == Kind::ad_group) {
         number_below(edits, found.object, "creatives", Kind::creative);
     } else if (edit.kind == Kind::experiment) {
@@ -279,16 +290,6 @@ std::string update_within(Edits& edits, const Edit& edit) {
 
 // ---- statuses ----
 
-// A campaign whose start lies ahead waits for it.
-std::string running_status(Kind kind, const json_t* object) {
-    if (kind == Kind::experiment) {
-        return "running";
-    }
-    const auto start = catalog::parse_date(text_at(object, "start"));
-    const bool ahead = kind == Kind::campaign && start && *start > std::time(nullptr);
-    return ahead ? "scheduled" : "active";
-}
-
 void set_status(Edits& edits, Kind kind, const std::string& id, const std::string& wanted) {
     Found found = find(edits, kind, id);
     const std::string status = wanted.empty() ? running_status(kind, found.object) : wanted;
@@ -297,18 +298,59 @@ void set_status(Edits& edits, Kind kind, const std::string& id, const std::strin
     found.save();
 }
 
+// What was paused with the advertiser, so that it is resumed with it. A campaign that had spent
+// its budget would be resumed by the scheduler as soon as it has another: not meanwhile.
+void pause_advertiser(Edits& edits, const std::string& name) {
+    for (const auto& id : campaigns_of(edits.database(), name, "{scheduled,active}")) {
+        set_status(edits, Kind::campaign, id, "paused");
+        edits.database().run("INSERT INTO ads.advertiser_pauses (campaign_id) VALUES ($1)", {id});
+    }
+    edits.database().run(
+        "WITH over AS (DELETE FROM ads.budget_pauses p USING ads.campaigns c "
+        "WHERE c.id = p.campaign_id AND c.advertiser = $1 RETURNING p.campaign_id) "
+        "INSERT INTO ads.advertiser_pauses (campaign_id, over_budget) SELECT campaign_id, true "
+        "FROM over ON CONFLICT DO NOTHING",
+        {name});
+}
+
+void resume_advertiser(Edits& edits, const std::string& name) {
+    edits.database().run(
+        "WITH over AS (DELETE FROM ads.advertiser_pauses p USING ads.campaigns c "
+        "WHERE c.id = p.campaign_id AND c.advertiser = $1 AND p.over_budget "
+        "RETURNING p.campaign_id) "
+        "INSERT INTO ads.budget_pauses (campaign_id, paused_at) SELECT campaign_id, ads.now() "
+        "FROM over ON CONFLICT DO NOTHING",
+        {name});
+    const Rows rows = edits.database().run(
+        "SELECT c.id FROM ads.advertiser_pauses p JOIN ads.campaigns c ON c.id = p.campaign_id "
+        "WHERE c.advertiser = $1 AND c.status = 'paused' ORDER BY c.id",
+        {name});
+    for (size_t i = 0; i < rows.size(); i++) {
+        const std::string id(rows.at(i, 0));
+        const Found found = find(edits, Kind::campaign, id);
+        set_status(edits, Kind::campaign, id, has_ended(found.object) ? "completed" : "");
+    }
+}
+
+void archive_advertiser(Edits& edits, const std::string& name) {
+    for (const auto& id :
+         campaigns_of(edits.database(), name, "{draft,scheduled,active,paused,completed}")) {
+        set_status(edits, Kind::campaign, id, "archived");
+    }
+}
+
+using OfAdvertiser = void (*)(Edits& edits, const std::string& name);
+
 Exit to_status(const Edit& edit, const char* action, const std::string& status,
-               const char* of_campaigns) {
-    return in_transaction(edit, action, [&](Edits& edits) {
-        if (edit.kind != Kind::advertiser) {
-            set_status(edits, edit.kind, edit.id, status);
-            return edit.id;
+               OfAdvertiser of_advertiser) {
+    return in_transaction(edit, action, [&](Edits& edits, const Edit& one) {
+        if (one.kind == Kind::advertiser) {
+            need_advertiser(edits.database(), one.id, true);
+            of_advertiser(edits, one.id);
+        } else {
+            set_status(edits, one.kind, one.id, status);
         }
-        need_advertiser(edits.database(), edit.id, true);
-        for (const auto& id : campaigns_of(edits.database(), edit.id, of_campaigns)) {
-            set_status(edits, Kind::campaign, id, status);
-        }
-        return edit.id;
+        return one.id;
     });
 }
 
@@ -417,21 +459,22 @@ Exit create(const Edit& edit) {
         }
         ask_for_campaign(object.get());
     }
-    return in_transaction(edit, "create", [&](Edits& edits) {
-        switch (edit.kind) {
+    return in_transaction(edit, kCreate, [&](Edits& edits, const Edit& one) {
+        switch (one.kind) {
             case Kind::advertiser:
                 return create_advertiser(edits,
-                                         edit.id.empty() ? text_at(object.get(), "name") : edit.id);
+                                         one.id.empty() ? text_at(object.get(), "name") : one.id);
             case Kind::placement:
-                if (!edit.id.empty()) {
-                    json_object_set_new(object.get(), "id", text_json(edit.id));
+                if (!one.id.empty()) {
+                    json_object_set_new(object.get(), "id", text_json(one.id));
                 }
                 return add_placement(edits, json_incref(object.get()));
             case Kind::campaign:
                 return create_campaign(edits, object.get());
             default:
-                const std::string parent = parent_of(edit, object.get());
-                return create_within(edits, edit.kind, parent, object.get());
+                const std::string parent =
+                    found_id(edits.database(), parent_kind(one.kind), parent_of(one, object.get()));
+                return create_within(edits, one.kind, parent, object.get());
         }
     });
 }
@@ -442,55 +485,62 @@ Exit update(const Edit& edit) {
                       fmt::format("{} update needs something to change: a flag, --set or --file.",
                                   words_of(edit.kind).command));
     }
-    return in_transaction(edit, "update", [&](Edits& edits) {
-        return edit.kind == Kind::advertiser  ? update_advertiser(edits, edit)
-               : edit.kind == Kind::placement ? update_placement(edits, edit)
-                                              : update_within(edits, edit);
+    if (edit.ids.size() > 1 && edit.file == kStdin) {
+        throw Failure(Exit::usage, "of several, --file must be a file: standard input ends once.");
+    }
+    return in_transaction(edit, "update", [](Edits& edits, const Edit& one) {
+        return one.kind == Kind::advertiser  ? update_advertiser(edits, one)
+               : one.kind == Kind::placement ? update_placement(edits, one)
+                                             : update_within(edits, one);
     });
 }
 
 Exit pause(const Edit& edit) {
     if (edit.kind == Kind::placement) {
-        return in_transaction(edit, "pause",
-                              [&](Edits& edits) { return pause_placement(edits, edit.id); });
+        return in_transaction(edit, "pause", [](Edits& edits, const Edit& one) {
+            return set_placement_status(edits, one.id, PlacementStatus::paused);
+        });
     }
     return to_status(edit, "pause", edit.kind == Kind::experiment ? "draft" : "paused",
-                     "{scheduled,active}");
+                     pause_advertiser);
 }
 
 Exit resume(const Edit& edit) {
     if (edit.kind == Kind::placement) {
-        return in_transaction(edit, "resume",
-                              [&](Edits& edits) { return resume_placement(edits, edit.id); });
+        return in_transaction(edit, "resume", [](Edits& edits, const Edit& one) {
+            return set_placement_status(edits, one.id, PlacementStatus::active);
+        });
     }
-    return to_status(edit, "resume", "", "{paused}");
+    return to_status(edit, "resume", "", resume_advertiser);
 }
 
 Exit archive(const Edit& edit) {
     if (edit.kind == Kind::placement) {
-        return in_transaction(edit, "archive",
-                              [&](Edits& edits) { return remove_placement(edits, edit.id); });
+        return in_transaction(edit, "archive", [](Edits& edits, const Edit& one) {
+            return remove_placement(edits, one.id);
+        });
     }
-    return to_status(edit, "archive", last_status(edit.kind),
-                     "{draft,scheduled,active,paused,completed}");
+    return to_status(edit, "archive", last_status(edit.kind), archive_advertiser);
 }
 
 Exit clone(const Edit& edit) {
-    return in_transaction(edit, "clone", [&](Edits& edits) {
-        return edit.kind == Kind::advertiser  ? clone_advertiser(edits, edit)
-               : edit.kind == Kind::placement ? clone_placement(edits, edit)
-                                              : clone_one(edits, edit, edit.kind, edit.id, "");
+    return in_transaction(edit, "clone", [](Edits& edits, const Edit& one) {
+        return one.kind == Kind::advertiser  ? clone_advertiser(edits, one)
+               : one.kind == Kind::placement ? clone_placement(edits, one)
+                                             : clone_one(edits, one, one.kind, one.id, "");
     });
 }
 
 Exit start(const Edit& edit) {
-    return in_transaction(edit, "start",
-                          [&](Edits& edits) { return start_experiment(edits, edit.id); });
+    return in_transaction(edit, "start", [](Edits& edits, const Edit& one) {
+        return start_experiment(edits, one.id);
+    });
 }
 
 Exit stop(const Edit& edit) {
-    return in_transaction(
-        edit, "stop", [&](Edits& edits) { return stop_experiment(edits, edit.id, edit.winner); });
+    return in_transaction(edit, "stop", [](Edits& edits, const Edit& one) {
+        return stop_experiment(edits, one.id, one.winner);
+    });
 }
 
 }  // namespace ads::cli

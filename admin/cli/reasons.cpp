@@ -8,7 +8,7 @@ namespace {
 
 constexpr auto kWords = std::to_array<Words>({
     {"it was served", ""},
-    {"the campaign, the ad group or all its creatives are not active",
+    {"the placement, the campaign, the ad group or all its creatives are not active",
      "set their status to active; a creative of weight 0 is never shown, either"},
     {"it is before its start or after its end",
      "look at start and end of the ad group and of its campaign"},

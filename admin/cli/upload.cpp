@@ -28,8 +28,9 @@ constexpr size_t kNameBytes = 16;  // of the hash
 
 struct Options {
     std::vector<std::string> files;
-    std::string folder = "/var/lib/nginx-ads/images";
-    std::string url = "/img/";
+    std::string folder = kImageFolder;
+    std::string url = kImageBase;
+    bool dry_run = false;
     size_t most_bytes = creative::kMostImageBytes;
     bool json = false;
 };
@@ -110,7 +111,9 @@ Uploaded upload(const std::string& file, const Options& options) {
         throw Failure(Exit::bad_input, fmt::format("{}: refused: {}.", file, fault));
     }
     uploaded.name = content_name(bytes, uploaded.image.type);
-    store(options.folder + "/" + uploaded.name, bytes, uploaded);
+    if (!options.dry_run) {
+        store(options.folder + "/" + uploaded.name, bytes, uploaded);
+    }
     return uploaded;
 }
 
@@ -165,18 +168,30 @@ Exit upload_all(const Options& options) {
     return exit;
 }
 
+std::string prefix_fault(const std::string& text) {
+    return text.ends_with('/') && (text.starts_with('/') || text.starts_with("https://"))
+               ? std::string()
+               : fmt::format("must begin with / or https:// and end with /, not \"{}\"",
+                             printable(text));
+}
+
 Validator is_prefix() {
-    return Validator(
-        [](const std::string& text) {
-            return text.ends_with('/') && (text.starts_with('/') || text.starts_with("https://"))
-                       ? std::string()
-                       : fmt::format("must begin with / or https:// and end with /, not \"{}\"",
-                                     printable(text));
-        },
-        "PREFIX");
+    return Validator(prefix_fault, "PREFIX");
 }
 
 }  // namespace
+
+StoredImage store_image(const std::string& file, const std::string& folder, const std::string& base,
+                        bool dry_run) {
+    if (const std::string fault = prefix_fault(base); !fault.empty()) {
+        throw Failure(Exit::usage, fmt::format("--image-base {}.", fault));
+    }
+    Options options;
+    options.folder = folder;
+    options.dry_run = dry_run;
+    const Uploaded uploaded = upload(file, options);
+    return {base + uploaded.name, uploaded.image.width, uploaded.image.height};
+}
 
 void add_upload(Arguments& creative, Command& chosen) {
     auto options = std::make_shared<Options>();

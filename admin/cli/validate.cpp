@@ -5,6 +5,7 @@
 #include "catalog_file.hpp"
 #include "commands.hpp"
 #include "core/catalog/schema.hpp"
+#include "core/catalog/warnings.hpp"
 #include "core/url_policy.hpp"
 #include "creative/sanitize.hpp"
 #include "files.hpp"
@@ -24,6 +25,7 @@ struct Options {
     bool json = false;
     bool sanitize = false;
     bool schema = false;
+    bool strict = false;
 };
 
 // What a creative would lose if it were saved, not trusted as a file's are.
@@ -39,6 +41,7 @@ struct Verdict {
     Exit exit = Exit::ok;
     std::vector<catalog::Error> errors;
     size_t more_errors = 0;
+    catalog::Faults warnings;
     size_t campaigns = 0;
     size_t ad_groups = 0;
     size_t creatives = 0;
@@ -65,10 +68,9 @@ Loss loss_of(const catalog::Creative& creative) {
     return loss;
 }
 
-std::vector<Loss> losses_of(const std::string& text) {
+std::vector<Loss> losses_of(const catalog::Document& document) {
     std::vector<Loss> losses;
-    const auto parsed = catalog::parse(text);
-    for (const auto& campaign : parsed.document.campaigns) {
+    for (const auto& campaign : document.campaigns) {
         for (const auto& group : campaign.ad_groups) {
             for (const auto& creative : group.creatives) {
                 Loss loss = loss_of(creative);
@@ -100,14 +102,21 @@ void judge(const std::string& text, Seconds now, Verdict& verdict) {
     verdict.zone = Zone::needed(compiled.bytes.size()) / kMiB;
 }
 
-Verdict verdict_on(const std::string& file, Seconds now, bool sanitize) {
+Verdict verdict_on(const std::string& file, Seconds now, const Options& options) {
     Verdict verdict;
     verdict.file = file;
     try {
         const std::string text = read_input(file);
         judge(text, now, verdict);
-        if (sanitize && verdict.exit == Exit::ok) {
-            verdict.losses = losses_of(text);
+        if (verdict.exit == Exit::ok) {
+            const auto parsed = catalog::parse(text);
+            verdict.warnings = catalog::warnings(parsed.document);
+            if (options.strict && !verdict.warnings.errors.empty()) {
+                verdict.exit = Exit::bad_input;
+            }
+            if (options.sanitize) {
+                verdict.losses = losses_of(parsed.document);
+            }
         }
     } catch (const Failure& e) {
         complain(e.what());
@@ -139,6 +148,7 @@ void show(const Loss& loss) {
 }
 
 void show(const Verdict& v) {
+    show_warnings(v.file, v.warnings);
     if (v.exit == Exit::bad_input) {
         show_errors(v.file, v.errors, v.more_errors);
     } else if (v.exit == Exit::ok) {
@@ -157,9 +167,9 @@ void show(const Verdict& v) {
 
 // ---- for programs ----
 
-json_t* errors_json(const Verdict& v) {
+json_t* errors_json(const std::vector<catalog::Error>& errors) {
     json_t* list = json_array();
-    for (const auto& error : v.errors) {
+    for (const auto& error : errors) {
         json_t* item = json_object();
         json_object_set_new(item, "path", text_json(error.path));
         json_object_set_new(item, "message", text_json(error.message));
@@ -193,8 +203,10 @@ json_t* verdict_json(const Verdict& v, bool sanitize) {
     json_t* object = json_object();
     json_object_set_new(object, "file", text_json(v.file));
     json_object_set_new(object, "ok", json_boolean(v.exit == Exit::ok));
-    json_object_set_new(object, "errors", errors_json(v));
+    json_object_set_new(object, "errors", errors_json(v.errors));
     json_object_set_new(object, "more_errors", number_json(v.more_errors));
+    json_object_set_new(object, "warnings", errors_json(v.warnings.errors));
+    json_object_set_new(object, "more_warnings", number_json(v.warnings.more_errors));
     if (v.exit == Exit::ok) {
         json_object_set_new(object, "campaigns", number_json(v.campaigns));
         json_object_set_new(object, "ad_groups", number_json(v.ad_groups));
@@ -228,7 +240,7 @@ Exit validate(const Options& options) {
     Exit exit = Exit::ok;
     std::vector<Verdict> verdicts;
     for (const auto& file : options.files) {
-        verdicts.push_back(verdict_on(file, now, options.sanitize));
+        verdicts.push_back(verdict_on(file, now, options));
         exit = worse(exit, verdicts.back().exit);
         if (!options.json) {
             show(verdicts.back());
@@ -255,6 +267,7 @@ void add_validate(Arguments& app, Command& chosen) {
     sub->add_flag("--json", options->json, "Print an object, for several files an array of them");
     sub->add_flag("--sanitize", options->sanitize,
                   "Show what HTML creatives would lose if they were cleaned");
+    sub->add_flag("--strict", options->strict, "Take warnings for errors");
     sub->add_option("--at", options->at, "Compile for this moment, RFC 3339 (default now)")
         ->check(is_moment())
         ->option_text("TIME");
@@ -263,6 +276,7 @@ void add_validate(Arguments& app, Command& chosen) {
         ->excludes(files);
     sub->footer(
         "Every error is a line \"FILE: PATH: MESSAGE\" on standard error, and the exit code is 1.\n"
+        "Warnings tell what cannot be served, in lines \"FILE: PATH: warning: MESSAGE\".\n"
         "\n"
         "Example:\n"
         "  nginx-ads validate --json /etc/nginx-ads/catalog.json");

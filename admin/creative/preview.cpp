@@ -47,6 +47,22 @@ std::string removed_list(const Sanitized& creative) {
 
 }  // namespace
 
+std::string image_markup(const std::string& src, const std::string& alt, PreviewSize size) {
+    std::string tag = "<img src=\"" + escaped(src) + "\" alt=\"" + escaped(alt) + "\"";
+    if (size.width != 0) {
+        tag += " width=\"" + std::to_string(size.width) + "\" height=\"" +
+               std::to_string(size.height) + "\"";
+    }
+    return tag + ">";
+}
+
+std::string native_markup(const std::string& title, const std::string& body,
+                          const std::string& image) {
+    std::string markup = image.empty() ? "" : "<p>" + image_markup(image, title, {}) + "</p>";
+    markup += title.empty() ? "" : "<h2>" + escaped(title) + "</h2>";
+    return markup + (body.empty() ? "" : "<p>" + escaped(body) + "</p>");
+}
+
 std::string preview_page(const Sanitized& creative, const std::string& name, PreviewSize size) {
     return head("body{font:14px sans-serif;margin:2em}iframe{border:1px dashed #999}") +
            "\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>Preview of " +

@@ -26,10 +26,11 @@ std::set<std::string> transitions() {
 
 TEST(Lifecycle, OnlyTheseTransitionsAreThere) {
     const std::set<std::string> expected = {
-        "draft scheduled",  "draft active",     "draft archived",     "scheduled draft",
-        "scheduled active", "scheduled paused", "scheduled archived", "active paused",
-        "active completed", "active archived",  "paused scheduled",   "paused active",
-        "paused completed", "paused archived",  "completed archived",
+        "draft scheduled",    "draft active",     "draft archived",      "scheduled draft",
+        "scheduled active",   "scheduled paused", "scheduled archived",  "active paused",
+        "active completed",   "active archived",  "paused scheduled",    "paused active",
+        "paused completed",   "paused archived",  "completed scheduled", "completed active",
+        "completed archived",
     };
     EXPECT_EQ(transitions<Status>(), expected);
 }
