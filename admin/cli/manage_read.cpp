@@ -347,8 +347,9 @@ Json row_of(std::string_view text) {
     return json ? std::move(json) : Json(json_object());
 }
 
-// "weight: 1 -> 5"
-std::string changed_fields(const Rows& rows, size_t row) {
+// "weight: 1 -> 5", "price: 2.50 EUR -> 3.00 EUR"
+std::string changed_fields(const Rows& rows, size_t row, const std::string& currency) {
+    constexpr std::string_view kMicro = "_micro";
     const Json before = row_of(rows.at(row, 5));
     const Json after = row_of(rows.at(row, 6));
     if (rows.at(row, 2) == "verdict") {
@@ -361,11 +362,18 @@ std::string changed_fields(const Rows& rows, size_t row) {
     const char* key = nullptr;
     json_t* value = nullptr;
     json_object_foreach(after.get(), key, value) {
-        const std::string_view name(key);
+        std::string_view name(key);
+        const bool money = name.ends_with(kMicro);
+        const auto text_of = [&](const json_t* one) {
+            return one == nullptr || json_is_null(one) ? "none"
+                   : money ? money_text(json_integer_value(one), currency)
+                           : dumped(one);
+        };
         const json_t* old = json_object_get(before.get(), key);
         if (name != "updated_at" && name != "archived_at" && json_equal(old, value) == 0) {
-            text += fmt::format("{}{}: {} -> {}", text.empty() ? "" : "; ", name,
-                                old == nullptr ? "none" : dumped(old), dumped(value));
+            name.remove_suffix(money ? kMicro.size() : 0);
+            text += fmt::format("{}{}: {} -> {}", text.empty() ? "" : "; ", name, text_of(old),
+                                text_of(value));
         }
     }
     return printable(text);
@@ -420,12 +428,13 @@ Exit history(const Look& asked) {
                 {id})));
             return Exit::ok;
         }
+        const std::string currency = currency_of(database);
         Grid grid({"WHEN", "WHO", "DID", "WHAT", "CHANGE"});
         for (size_t i = 0; i < rows.size(); i++) {
             grid.add({std::string(rows.at(i, 0)), printable(rows.at(i, 1)),
                       printable(rows.at(i, 2)),
                       fmt::format("{} {}", printable(rows.at(i, 3)), printable(rows.at(i, 4))),
-                      changed_fields(rows, i)});
+                      changed_fields(rows, i, currency)});
         }
         grid.empty() ? out().put("no history\n") : grid.print();
         return Exit::ok;

@@ -8,6 +8,7 @@
 #include "core/types.hpp"
 #include "http.hpp"
 #include "json.hpp"
+#include "money.hpp"
 #include "node_status.hpp"
 #include "options.hpp"
 #include "table.hpp"
@@ -32,9 +33,10 @@ struct Bar {
     std::string of;  // budget, serves, impressions, clicks
     std::string strategy;
     std::string status;
-    std::string stopped;  // by whom, when and why; empty: it is not
-    double amount = 0;    // of today; cents of a budget
-    double ideal = 0;     // by now
+    std::string stopped;   // by whom, when and why; empty: it is not
+    std::string currency;  // of a budget; empty: none is set
+    double amount = 0;     // of today; cents of a budget
+    double ideal = 0;      // by now
     double used = 0;
     double in_flight = 0;
     double probability = 1;
@@ -121,7 +123,7 @@ Colour colour_of(const Bar& bar) {
 }
 
 std::string amount_text(const Bar& bar, double amount) {
-    return bar.of == "budget" ? fmt::format("{:.2f}", amount / 100)
+    return bar.of == "budget" ? rounded_money(amount, bar.currency)
                               : grouped(static_cast<uint64_t>(amount + 0.5));
 }
 
@@ -231,6 +233,9 @@ Exit run(const Options& options) {
     const Json root = node_status(options.url, query, options.timeout);
     Report report;
     report.bars = bars_of(root.get(), options.campaign);
+    for (Bar& bar : report.bars) {
+        bar.currency = text_of(json_object_get(root.get(), "catalog"), "currency");
+    }
     report.catalog_error = text_of(json_object_get(root.get(), "catalog"), "error");
     report.catalog_unreadable = text_of(json_object_get(root.get(), "catalog"), "unreadable");
     const char* name = nullptr;

@@ -125,6 +125,22 @@ TEST(Explain, OfManyTheFirstAndTheServed) {
     }
 }
 
+TEST(Explain, APausedPlacementServesNothing) {
+    const std::string groups = campaign(1, {group(1), group(2, R"("status": "draft")")});
+    for (const char* status : {"active", "paused"}) {
+        const bool active = std::string(status) == "active";
+        Engine e(document({groups}, R"({"id": "p", "width": 728, "height": 90, "status": ")" +
+                                        std::string(status) + "\"}"));
+        Keeper ledger;
+        const Request request{.now = kNow * 1000};
+        const Pick pick = e.draw(ledger, request);
+        EXPECT_EQ(pick.filled(), active) << status;
+        const std::map<Id, Reason> expected = {{1, active ? Reason::none : Reason::status},
+                                               {2, Reason::status}};
+        EXPECT_EQ(reasons_of(e, request, pick, ledger), expected) << status;
+    }
+}
+
 TEST(Explain, WithoutAnAd) {
     Engine e(document({campaign(1, {group(1), group(2), group(3, R"("status": "draft")")})}));
     Keeper ledger;
