@@ -191,7 +191,9 @@ std::vector<Key> size_keys(std::string_view width, std::string_view height) {
 Shape placement() {
     std::vector<Key> keys = {
         {"id", text(64, kSlug), "\"home-top\"", kRequired, "What pages ask for; unique."},
-        name_key("\"Home, top\"")};
+        name_key("\"Home, top\""),
+        {"status", one_of<PlacementStatus>(), "\"paused\"", "\"active\"",
+         "Nothing is served in a paused one."}};
     for (Key& key : size_keys("Pixels. Creatives of another size do not fit; 0 fits all.",
                               "Pixels; set if and only if `width` is.")) {
         keys.push_back(std::move(key));
@@ -441,6 +443,11 @@ std::string schema() {
     const Shape root =
         object({{"$schema", {"string", {}}, {}, {}, "The address of this schema, for editors."},
                 {"version", {"integer", ",\"enum\":[1,null]"}, "1", "1", "Of the format."},
+                {"currency",
+                 pattern("^[A-Z]{3}$"),
+                 "\"EUR\"",
+                 {},
+                 "ISO 4217, of all money in the document. Without it, money is shown without one."},
                 {"placements", list(placement()), {}, "[]", "Places on pages that ads may fill."},
                 {"campaigns", list(campaign()), {}, "[]", "What advertisers have booked."},
                 {"experiments", list(experiment()), {}, "[]", "Creatives that are compared."}});
