@@ -73,7 +73,7 @@ subtest 'trials are what ingest has kept' => sub {
 subtest 'the vectors' => sub {
     trials(3, 121, 100_000, 1000);
     trials(3, 122, 100_000, 1100);
-    is run('experiment', 'analyze', 3, '--json'), 0, 'analyze' or diag $err;
+    is run('experiment', 'analyze', 'Image or text', '--json'), 0, 'analyze, by name' or diag $err;
     my $result = json($out)->{analysis};
     my ($a, $b) = @{ $result->{variants} };
     cmp_ok abs($b->{p} - 0.328806275039456), '<', 1e-9, 'mSPRT';

@@ -10,7 +10,7 @@
 #include "database.hpp"
 #include "experiments.hpp"
 #include "json.hpp"
-#include "options.hpp"
+#include "manage_edit.hpp"
 #include "table.hpp"
 
 namespace ads::cli {
@@ -19,7 +19,7 @@ namespace {
 
 struct Options {
     std::string database;
-    Id id = 0;
+    std::string id;
     bool json = false;
 };
 
@@ -146,7 +146,9 @@ void show_analysis(const Experiment& e, const stats::Judgement& judgement) {
 
 Exit analyze(const Options& options) {
     Database database(options.database, "nginx-ads experiment");
-    const Experiment experiment = read_one(database, options.id);
+    const Experiment experiment = read_one(
+        database,
+        static_cast<Id>(id_of(Kind::experiment, found_id(database, Kind::experiment, options.id))));
     const auto judgement = judged(experiment);
     if (!options.json) {
         show_analysis(experiment, judgement);
@@ -164,9 +166,8 @@ void add_experiment(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* sub = app.find_subcommand("experiment")
                     ->add_subcommand("analyze", "Compare the variants: look as often as you like");
-    sub->add_option("ID", options->id, "The experiment")
+    sub->add_option("ID", options->id, "The experiment, by id or by name")
         ->required()
-        ->check(whole_number(1, 0xffff'ffff))
         ->option_text(" ");
     sub->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
     sub->add_flag("--json", options->json, "Print an object");
