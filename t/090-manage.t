@@ -289,6 +289,8 @@ is_deeply [ @{ campaign($flight) }{qw(start end)} ], [ '2036-02-29T23:00:00Z', '
 is_deeply [ @{ done('ad-group', 'show', $leg) }{qw(start end)} ], [ '2036-03-01T23:00:00Z', '2036-03-03T23:00:00Z' ], 'so are those of its ad groups';
 run('ad-group', 'show', 'Leg');
 like $out, qr/^start +2036-03-02 \(Europe\/Berlin\)\n.*^end +2036-03-03 \(Europe\/Berlin\)$/ms, 'for people, by name';
+run('campaign', 'update', $flight, '--end', '2036-03-30', '--dry-run');
+like $out, qr/^    end: 2036-03-31 18:30 \(Europe\/Berlin\) -> 2036-03-30 \(Europe\/Berlin\)$/m, 'a change is shown as it is said';
 done('campaign', 'update', $flight, '--timezone', 'Asia/Tokyo', '--start', '2036-03-01');
 is_deeply [ @{ campaign($flight) }{qw(start end)} ], [ '2036-02-29T15:00:00Z', '2036-03-31T09:30:00Z' ], 'another zone keeps dates and times';
 is_deeply [ @{ done('ad-group', 'show', $leg) }{qw(start end)} ], [ '2036-03-01T15:00:00Z', '2036-03-03T15:00:00Z' ], 'of ad groups as well';

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "core/catalog/formats.hpp"
 #include "json.hpp"
+#include "local_time.hpp"
 #include "money_fields.hpp"
 #include "output.hpp"
 #include "table.hpp"
@@ -16,8 +18,26 @@ std::string shown_value(const std::string& json) {
     return json.empty() || json == "null" ? "none" : printable(json);
 }
 
+// A start or an end, as its campaign's people say it.
+std::string shown_date(const std::string& field, const std::string& json, const std::string& zone) {
+    const Json value(value_json(json));
+    const auto when = json_is_string(value.get())
+                          ? catalog::parse_date(json_string_value(value.get()))
+                          : std::nullopt;
+    return when ? fmt::format("{} ({})",
+                              local_text(*when, zone, field == "end" ? Edge::end : Edge::start),
+                              zone)
+                : shown_value(json);
+}
+
 // "price.amount_cents: 250" is money: "price.amount: 2.50 EUR".
-std::string shown_field(const FieldChange& field, const std::string& currency) {
+std::string shown_field(const Change& change, const FieldChange& field,
+                        const std::string& currency) {
+    if ((field.field == "start" || field.field == "end") && !change.zone.empty()) {
+        return fmt::format("{}: {} -> {}", field.field,
+                           shown_date(field.field, field.before, change.zone_before),
+                           shown_date(field.field, field.after, change.zone));
+    }
     if (!is_money(field.field)) {
         return fmt::format("{}: {} -> {}", printable(field.field), shown_value(field.before),
                            shown_value(field.after));
@@ -46,7 +66,7 @@ void show(const Change& change, const std::string& currency) {
                           change.what, printable(change.id), name, with));
     const size_t width = terminal_width();
     for (const auto& field : change.fields) {
-        const std::string line = "    " + shown_field(field, currency);
+        const std::string line = "    " + shown_field(change, field, currency);
         out().put((isatty(STDOUT_FILENO) == 1 ? fitted(line, width) : line) + '\n');
     }
 }

@@ -75,6 +75,7 @@ struct Object {
     const char* within = nullptr;  // "campaign" or "ad_group"
     std::string_view within_id;
     const char* children = nullptr;  // members that are objects of their own
+    std::string_view zone;           // of its campaign, as JSON
 };
 using Objects = std::unordered_map<std::string_view, Object>;  // by id, as it is written
 
@@ -94,6 +95,13 @@ Json bare(const Object& object) {
         json_object_set_new(json.get(), object.within, json_integer(std::atoll(id.c_str())));
     }
     return json;
+}
+
+// A name of a time zone needs no escapes.
+std::string zone_of(const Object& object) {
+    const std::string_view json =
+        object.zone.empty() ? member_of(object.text, "timezone") : object.zone;
+    return json.size() < 2 ? std::string() : std::string(json.substr(1, json.size() - 2));
 }
 
 class Difference {
@@ -157,6 +165,8 @@ private:
                               text_of(old.get(), "status") != "archived";
         see(archived ? ChangeKind::archived : ChangeKind::changed, what, now.get(),
             std::move(fields));
+        changes_.back().zone_before = zone_of(*before);
+        changes_.back().zone = zone_of(*after);
     }
 
     void currency() {
@@ -225,8 +235,11 @@ private:
     static std::vector<Object> groups_of(const std::vector<Object>& campaigns) {
         std::vector<Object> list;
         for (const auto& campaign : campaigns) {
-            const auto more = items(campaign.text, "ad_groups", "creatives", "campaign",
-                                    member_of(campaign.text, "id"));
+            auto more = items(campaign.text, "ad_groups", "creatives", "campaign",
+                              member_of(campaign.text, "id"));
+            for (auto& group : more) {
+                group.zone = member_of(campaign.text, "timezone");
+            }
             list.insert(list.end(), more.begin(), more.end());
         }
         return list;

@@ -25,6 +25,8 @@ struct Change {
     std::vector<FieldChange> fields;  // of a changed one
     uint64_t ad_groups = 0;           // that came with an added campaign
     uint64_t creatives = 0;
+    std::string zone_before = {};  // of its campaign, by which its dates are shown
+    std::string zone = {};
 };
 
 // Both are documents that ads.catalog() made. What they count (spent_cents,
