@@ -28,7 +28,7 @@ lib_objects   := $(lib_sources:%.cpp=$(OBJ)/%.o)
 # Cleaning creatives needs the HTML parser: a library of its own, not for workers.
 creative_sources := $(wildcard admin/creative/*.cpp)
 creative_objects := $(creative_sources:%.cpp=$(OBJ)/%.o)
-cli_sources   := $(wildcard admin/cli/*.cpp)
+cli_sources   := $(wildcard admin/cli/*.cpp admin/diagnosis/*.cpp)
 cli_objects   := $(cli_sources:%.cpp=$(OBJ)/%.o)
 sql_files     := $(sort $(wildcard admin/sql/[0-9]*.sql))
 # ThreadSanitizer is for shared memory and for the threads beside the event loop.

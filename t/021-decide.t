@@ -267,6 +267,21 @@ subtest 'wrong requests' => sub {
     }
 };
 
+subtest 'a request without a file' => sub {
+    my @draw = (@catalog, '--seed', 1, '--repeat', 100, '--json');
+    run('decide', @draw, '--placement', 'home-top', '--geo', 'us-ca', '--device', 'mobile', '--language', 'en-US', '--kv', 'section=sports', '--session', 's1', '--url', 'https://a.example/');
+    is $exit, 0, 'by options' or diag $err;
+    my $options = json($out);
+    run_with(catalog({placements => ['home-top'], geo => 'us-ca', device => 'mobile', language => 'en-US', keys => {section => 'sports'}, session => 's1', url => 'https://a.example/'}),
+        'decide', @draw, '--request', '-');
+    is_deeply $options, json($out), 'is the same as in a file';
+    run('decide', @catalog, '--placement', 'home-top,home-top', '--json');
+    is scalar @{json($out)->{placements}}, 2, 'several placements';
+    run('decide', @catalog, '--placement', 'home-tip');
+    is $exit, 1, 'an unknown placement';
+    like $err, qr/^nginx-ads: there is no placement "home-tip" in catalog\.json: did you mean "home-top"\?$/, 'says so';
+};
+
 subtest 'wrong files and command lines' => sub {
     write_to('bad.json', '{"campaigns": [{"id": 0}]}');
     write_to('request.json', catalog(\%reader));
@@ -283,8 +298,12 @@ subtest 'wrong files and command lines' => sub {
     is $exit, 0, 'a catalog from standard input';
 
     my @usage = (
-        [['--catalog', 'catalog.json'], qr/--request is required/],
-        [['--request', 'request.json'], qr/--catalog is required/],
+        [['--catalog', 'catalog.json'], qr/^nginx-ads: which placements\? Name 1 to 64 of them with --placement, or a request with --request\.$/],
+        [['--request', 'request.json'], qr/^nginx-ads: which catalog\? Name a file \(--catalog\), /],
+        [[@catalog, '--request', 'request.json', '--geo', 'DE'], qr/--geo/],
+        [[@catalog, '--placement', 'p', '--geo', 'Germany'], qr/--geo: must be like US or US-CA, not "Germany"/],
+        [[@catalog, '--placement', 'p', '--device', 'phone'], qr/--device/],
+        [[@catalog, '--placement', 'p', '--kv', 'sports'], qr/--kv: must be like section=sports, not "sports"/],
         [['--catalog', '-', '--request', '-'], qr/only one of --catalog and --request can be standard input\.$/],
         [[@catalog, '--request', 'request.json', '--repeat', 0], qr/--repeat: must be a whole number from 1 to 10000000, not "0"/],
         [[@catalog, '--request', 'request.json', '--seed', -1], qr/--seed/],
@@ -323,7 +342,7 @@ sub ok_answer { return "HTTP/1.0 200 OK\r\nContent-Length: " . length($_[0]) . "
 
 run('why', '--help');
 is $exit, 0, 'why --help is a success';
-like $out, qr/^Example:\n  nginx-ads why 12 --status-url\b/m, 'with an example';
+like $out, qr/^Example:\n  nginx-ads why 12\b/m, 'with an example';
 
 subtest 'a running node' => sub {
     my $catalog = catalog({placements => [{id => 'p'}, {id => 'q'}], campaigns => [{id => 7, ad_groups => [
@@ -434,10 +453,10 @@ subtest 'what may answer instead' => sub {
 subtest 'wrong command lines' => sub {
     my $url   = 'http://127.0.0.1:1/status';
     my @usage = (
-        [[12], qr/--status-url is required/],
-        [['--status-url', $url], qr/AD_GROUP is required/],
-        [[0, '--status-url', $url], qr/must be a whole number from 1 to 4294967295, not "0"/],
-        [['x', '--status-url', $url], qr/must be a whole number from 1 to 4294967295, not "x"/],
+        [[12], qr/^nginx-ads: which catalog\? Name a file \(--catalog\), /],
+        [['--status-url', $url], qr/which catalog\?/],
+        [[0, '--status-url', $url], qr/which catalog\?/],
+        [['Readers', '--status-url', $url], qr/which catalog\?/],
         [[12, '--status-url', '127.0.0.1/status'], qr{must begin with http:// or https://, not "127\.0\.0\.1/status"}],
         [[12, '--status-url', 'file:///etc/passwd'], qr{must begin with http:// or https://}],
         [[12, '--status-url', 'http://'], qr{must begin with http:// or https://}],

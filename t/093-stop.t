@@ -139,7 +139,7 @@ subtest 'why, pacing and doctor tell who stopped it' => sub {
     my ($campaign) = grep { $_->{id} == 2 } @{ status($ngx)->{campaigns} };
     like $campaign->{stopped}, qr/\A$who\z/, 'at the campaign';
     my ($rc, $text) = told('why', 2, '--status-url', $url);
-    like $text =~ s/\s+/ /gr, qr/Not served: $who/, 'why';
+    like $text =~ s/\s+/ /gr, qr/The emergency stop is on: $who\./, 'why';
     unlike $text, qr/set their status to active/, 'without a hint that does not help';
     like JSON::PP::decode_json((told('why', 2, '--status-url', $url, '--json'))[1])->{stopped}, qr/\A$who\z/, 'why --json';
     ($rc, $text) = told('pacing', '--status-url', $url);

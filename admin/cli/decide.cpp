@@ -8,6 +8,7 @@
 #include <map>
 
 #include "catalog_file.hpp"
+#include "catalog_source.hpp"
 #include "commands.hpp"
 #include "core/catalog/formats.hpp"
 #include "core/explain.hpp"
@@ -27,8 +28,11 @@ namespace {
 constexpr uint64_t kMaxRepeat = 10'000'000;
 
 struct Options {
-    std::string catalog;
+    CatalogOptions catalog;
     std::string request;
+    RequestFile asked;  // without a file
+    std::vector<std::string> keys;
+    std::string device;
     std::string at;
     std::string seed;
     uint64_t repeat = 1;
@@ -57,16 +61,17 @@ public:
         : options_(options), now_(now), seed_(seed) {}
 
     Exit run() {
-        auto parsed = catalog::parse(read_input(options_.catalog));
-        if (!parsed.errors.empty()) {
-            show_errors(options_.catalog, parsed.errors, parsed.more_errors);
+        auto source = read_catalog(options_.catalog, "nginx-ads decide");
+        if (!source) {
             return Exit::bad_input;
         }
-        node_.emplace(std::move(parsed.document), seed_);
+        catalog_name_ = source->name;
+        node_.emplace(std::move(source->document), seed_);
         node_->publish(now_);
         node_->tick(now_ * 1000);
         node_->suspend_pacing(now_);
-        file_ = read_request(options_.request);
+        node_->view().stop(source->stops.apply(image()).groups);
+        file_ = options_.request.empty() ? options_.asked : read_request(options_.request);
         find_placements();
         for (const auto& [name, value] : file_.keys) {
             keys_.push_back({name, value});
@@ -102,8 +107,9 @@ private:
             throw Failure(
                 Exit::bad_input,
                 fmt::format(
-                    "{}: there is no placement \"{}\" in {}{}", shown_name(options_.request),
-                    printable(slug), shown_name(options_.catalog),
+                    "{}there is no placement \"{}\" in {}{}",
+                    options_.request.empty() ? "" : shown_name(options_.request) + ": ",
+                    printable(slug), catalog_name_,
                     best.empty() ? std::string(".") : fmt::format(": did you mean \"{}\"?", best)));
         }
     }
@@ -336,6 +342,7 @@ private:
     const Options& options_;
     const Seconds now_;
     const uint64_t seed_;
+    std::string catalog_name_;
     std::optional<HeapNode> node_;
     RequestFile file_;
     std::vector<KeyValue> keys_;
@@ -355,11 +362,65 @@ uint64_t seed_of(const Options& options) {
     return seed;
 }
 
-Exit run(const Options& options) {
-    if (options.catalog == kStdin && options.request == kStdin) {
+Exit run(Options& options) {
+    if (options.catalog.file == kStdin && options.request == kStdin) {
         throw Failure(Exit::usage, "only one of --catalog and --request can be standard input.");
     }
+    RequestFile& asked = options.asked;
+    if (options.request.empty()) {
+        if (asked.placements.empty() || asked.placements.size() > kMaxPage) {
+            throw Failure(
+                Exit::usage,
+                fmt::format("which placements? Name 1 to {} of them with --placement, or a "
+                            "request with --request.",
+                            kMaxPage));
+        }
+        asked.device = options.device.empty() ? Device::desktop : *named<Device>(options.device);
+        asked.geo = catalog::parse_geo(asked.geo).value_or("");
+        asked.language = catalog::parse_language(asked.language).value_or("");
+        for (const auto& key : options.keys) {
+            const size_t equals = key.find('=');
+            asked.keys.emplace_back(key.substr(0, equals), key.substr(equals + 1));
+        }
+    }
     return Decider(options, moment(options.at), seed_of(options)).run();
+}
+
+// Of an option whose value the request would refuse otherwise.
+Validator is(std::function<bool(const std::string&)> good, const std::string& example) {
+    return Validator(
+        [=](const std::string& text) {
+            return good(text)
+                       ? std::string()
+                       : fmt::format("must be like {}, not \"{}\"", example, printable(text));
+        },
+        "TEXT");
+}
+
+void add_request_options(Arguments& sub, Options& options) {
+    auto* file =
+        sub.add_option("--request", options.request, "The request, JSON; - is standard input")
+            ->option_text("FILE");
+    const auto add = [&](const char* name, auto& value, const char* help, const char* text) {
+        return sub.add_option(name, value, help)->excludes(file)->option_text(text);
+    };
+    add("--placement", options.asked.placements, "Of a page; several in their order", "ID")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    std::vector<std::string> devices(Names<Device>::list.begin(), Names<Device>::list.end());
+    add("--device", options.device, "desktop (default), mobile, tablet, tv, bot", "NAME")
+        ->check(one_of(std::move(devices)));
+    add("--geo", options.asked.geo, "The visitor's country or region: US, US-CA", "GEO")
+        ->check(is([](const auto& text) { return catalog::parse_geo(text).has_value(); },
+                   "US or US-CA"));
+    add("--language", options.asked.language, "The visitor's language: en, en-US", "TAG")
+        ->check(is([](const auto& text) { return catalog::parse_language(text).has_value(); },
+                   "en or en-US"));
+    add("--url", options.asked.url, "The page", "URL");
+    add("--kv", options.keys, "A key-value; may be repeated", "NAME=VALUE")
+        ->check(is([](const auto& text) { return text.find('=') != text.npos; }, "section=sports"))
+        ->allow_extra_args(false);
+    add("--session", options.asked.session, "The visitor: decides about experiments", "TEXT");
 }
 
 }  // namespace
@@ -367,12 +428,8 @@ Exit run(const Options& options) {
 void add_decide(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* sub = app.add_subcommand("decide", "Say what would be served for a request, and why");
-    sub->add_option("--catalog", options->catalog, "The catalog; - is standard input")
-        ->required()
-        ->option_text("FILE");
-    sub->add_option("--request", options->request, "The request, JSON; - is standard input")
-        ->required()
-        ->option_text("FILE");
+    add_request_options(*sub, *options);
+    add_catalog_options(*sub, options->catalog);
     sub->add_option("--at", options->at, "Decide at this moment, RFC 3339 (default now)")
         ->check(is_moment())
         ->option_text("TIME");
@@ -384,7 +441,8 @@ void add_decide(Arguments& app, Command& chosen) {
         ->option_text("N");
     sub->add_flag("--json", options->json, "Print an object");
     sub->footer(
-        "The request is an object; only placements is required:\n"
+        "The catalog is a file, that of a node, or PostgreSQL's; without an option what\n"
+        "nginx-ads.conf names. A request in a file is an object; only placements is required:\n"
         "  {\"placements\": [\"home-top\"], \"device\": \"mobile\", \"geo\": \"US-CA\",\n"
         "   \"language\": \"en-US\", \"url\": \"https://example.com/news/\",\n"
         "   \"keys\": {\"section\": [\"sports\"]}, \"session\": \"s1\"}\n"
@@ -395,6 +453,7 @@ void add_decide(Arguments& app, Command& chosen) {
         "Budgets and caps are those of a new node; pacing does not hold anything back.\n"
         "\n"
         "Example:\n"
+        "  nginx-ads decide --placement home-top --geo DE --device mobile\n"
         "  nginx-ads decide --catalog catalog.json --request request.json --repeat 10000");
     sub->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }

@@ -56,7 +56,7 @@ void HeapNode::publish(Seconds now) {
     std::vector<uint32_t> slots(list.keys.size());
     state_.assign_slots(list.keys, slots, now);
     list.set(slots);
-    Billing(image(), slots_, state_, reservation_).catch_up(now);
+    catch_up(now);
     pacer_->bind(image(), slots_);
 }
 
@@ -67,6 +67,36 @@ void HeapNode::add_requests() noexcept {
             asked_[i] = 0;
         }
     }
+}
+
+void HeapNode::count_delivered(uint32_t index, const Delivered& delivered, Seconds now) noexcept {
+    const GroupRecord& group = image().groups()[index];
+    const GroupSlots& slots = groups_[index];
+    if (slots.counters == kNone) {
+        return;
+    }
+    const Day day = image().day_of(image().campaign_of(group), now);
+    GroupSlot& counters = state_.slot(slots.counters);
+    counters.at(Counter::serves).count(day, delivered.serves, day);
+    counters.at(Counter::impressions).count(day, delivered.impressions, day);
+    counters.at(Counter::clicks).count(day, delivered.clicks, day);
+    counters.at(Counter::spend)
+        .count(day, static_cast<uint64_t>(std::max<MicroCents>(0, delivered.spend)), day);
+    // Today's are added by catch_up().
+    const auto before = [](uint64_t all, uint64_t today) { return all - std::min(all, today); };
+    if (slots.impressions != kNone) {
+        state_.wall(slots.impressions)
+            .raise_lifetime(group.cap_on == CapOn::impression
+                                ? before(delivered.all_impressions, delivered.impressions)
+                                : before(delivered.all_serves, delivered.serves));
+    }
+    if (slots.clicks != kNone) {
+        state_.wall(slots.clicks).raise_lifetime(before(delivered.all_clicks, delivered.clicks));
+    }
+}
+
+void HeapNode::catch_up(Seconds now) noexcept {
+    Billing(image(), slots_, state_, reservation_).catch_up(now);
 }
 
 void HeapNode::tick(Millis now) {

@@ -37,6 +37,17 @@ struct ServedAd {
     MicroCents reserved = 0;
 };
 
+// What an ad group delivered before: on its campaign's local day, and at all.
+struct Delivered {
+    uint64_t serves = 0;
+    uint64_t impressions = 0;
+    uint64_t clicks = 0;
+    MicroCents spend = 0;
+    uint64_t all_serves = 0;
+    uint64_t all_impressions = 0;
+    uint64_t all_clicks = 0;
+};
+
 class HeapNode {
 public:
     // The document must be free of errors.
@@ -45,6 +56,11 @@ public:
 
     // Compiles the catalog for that moment. nginx does so at start and each UTC midnight.
     void publish(Seconds now);
+
+    // Counts what an ad group, an index of the image, delivered elsewhere. Call
+    // catch_up() when all of it is counted, and tick().
+    void count_delivered(uint32_t group, const Delivered& delivered, Seconds now) noexcept;
+    void catch_up(Seconds now) noexcept;
 
     // The pacing tick: once a second.
     void tick(Millis now);
@@ -64,6 +80,7 @@ public:
 
     View& view() noexcept { return view_; }
     const Image& image() const noexcept { return view_.image(); }
+    const catalog::Document& document() const noexcept { return document_; }
     const Slots& slots() const noexcept { return slots_; }
     State& state() noexcept { return state_; }
     Rng& rng() noexcept { return rng_; }

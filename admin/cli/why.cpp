@@ -1,254 +1,324 @@
-// nginx-ads why: what a running node says of an ad group, as a funnel.
+// nginx-ads why: why an ad group is not served, or less than it should be.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 
+#include "catalog_file.hpp"
+#include "catalog_source.hpp"
 #include "commands.hpp"
 #include "http.hpp"
 #include "json.hpp"
 #include "node_status.hpp"
 #include "options.hpp"
-#include "reasons.hpp"
 #include "table.hpp"
+#include "usage.hpp"
+#include "why_facts.hpp"
+#include "why_show.hpp"
 
 namespace ads::cli {
 
+using diagnosis::Diagnosis;
+
 namespace {
 
+constexpr size_t kPageRows = 1000;
+
 struct Options {
-    Id ad_group = 0;
+    std::string ad_group;
+    std::string campaign;
+    CatalogOptions catalog;
     std::string url;
     std::string timeout = "5s";
+    std::string at;
     bool json = false;
 };
 
-struct Refused {
-    std::string name;
-    std::optional<Reason> reason;  // none: of a newer node
-    uint64_t count = 0;
-    bool estimate = false;
+std::optional<Id> number_in(const std::string& text) {
+    Id id = 0;
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), id);
+    const bool whole = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
+    return whole && id > 0 ? std::optional(id) : std::nullopt;
+}
+
+// An ad group, and the campaign that it is in.
+struct Found {
+    const catalog::Campaign* campaign = nullptr;
+    const catalog::AdGroup* group = nullptr;
 };
 
-struct Report {
-    Id campaign = 0;
-    std::string day;
-    uint64_t serves = 0;
-    uint64_t impressions = 0;
-    uint64_t viewables = 0;
-    uint64_t clicks = 0;
-    uint64_t conversions = 0;
-    double spend_cents = 0;
-    std::string catalog_error;
-    std::string catalog_unreadable;
-    std::string stopped;           // by whom, when and why; empty: it is not
-    std::vector<Refused> refused;  // most often first
-};
+// By its id, or by a name that only one of them has. `things` are all there are.
+template <class Thing>
+const Thing& find(const std::vector<const Thing*>& things, const std::string& text,
+                  std::string_view what, const std::string& source) {
+    const auto id = number_in(text);
+    std::vector<const Thing*> named;
+    std::vector<std::string> names;
+    for (const Thing* thing : things) {
+        if (id && thing->id == *id) {
+            return *thing;
+        }
+        if (thing->name == text) {
+            named.push_back(thing);
+        }
+        names.push_back(thing->name);
+    }
+    if (named.size() == 1) {
+        return *named[0];
+    }
+    if (named.size() > 1) {
+        std::string ids;
+        for (const Thing* thing : named) {
+            ids += fmt::format("{}{}", ids.empty() ? "" : ", ", thing->id);
+        }
+        throw Failure(Exit::bad_input,
+                      fmt::format("{} {}s are called \"{}\": {}. Name one by its id.", named.size(),
+                                  what, printable(text), ids));
+    }
+    const std::string best = id ? std::string() : nearest(text, names);
+    throw Failure(
+        Exit::bad_input,
+        fmt::format("there is no {} {} in {}{}", what,
+                    id ? text : fmt::format("\"{}\"", printable(text)), source,
+                    best.empty() ? std::string(".")
+                                 : fmt::format(": did you mean \"{}\"?", printable(best))));
+}
 
-// ---- what the node says ----
+const catalog::Campaign& find_campaign(const catalog::Document& document, const std::string& text,
+                                       const std::string& source) {
+    std::vector<const catalog::Campaign*> campaigns;
+    for (const auto& campaign : document.campaigns) {
+        campaigns.push_back(&campaign);
+    }
+    return find(campaigns, text, "campaign", source);
+}
 
-bool is_sampled(const json_t* group, std::string_view reason) {
-    const json_t* sampled = json_object_get(group, "sampled");
-    for (size_t i = 0; i < json_array_size(sampled); i++) {
-        const char* name = json_string_value(json_array_get(sampled, i));
-        if (name != nullptr && name == reason) {
-            return true;
+Found find_group(const catalog::Document& document, const std::string& text,
+                 const std::string& source) {
+    std::vector<const catalog::AdGroup*> groups;
+    for (const auto& campaign : document.campaigns) {
+        for (const auto& group : campaign.ad_groups) {
+            groups.push_back(&group);
         }
     }
-    return false;
-}
-
-Report report_of(const json_t* root, const json_t* group) {
-    Report report;
-    report.campaign = static_cast<Id>(number_of(group, "campaign"));
-    report.day = text_of(group, "day");
-    report.stopped = text_of(group, "stopped");
-    report.serves = number_of(group, "serves");
-    report.impressions = number_of(group, "impressions");
-    report.viewables = number_of(group, "viewables");
-    report.clicks = number_of(group, "clicks");
-    report.conversions = number_of(group, "conversions");
-    report.spend_cents = json_number_value(json_object_get(group, "spend_cents"));
-    report.catalog_error = text_of(json_object_get(root, "catalog"), "error");
-    report.catalog_unreadable = text_of(json_object_get(root, "catalog"), "unreadable");
-    const char* name = nullptr;
-    json_t* count = nullptr;
-    json_t* refused = json_object_get(group, "refused");
-    json_object_foreach(refused, name, count) {
-        report.refused.push_back({printable(name), named<Reason>(name), number_of(refused, name),
-                                  is_sampled(group, name)});
-    }
-    std::stable_sort(report.refused.begin(), report.refused.end(),
-                     [](const auto& a, const auto& b) { return a.count > b.count; });
-    return report;
-}
-
-Report ask(const Options& options) {
-    const Json root =
-        node_status(options.url, fmt::format("ad_group={}", options.ad_group), options.timeout);
-    const json_t* groups = json_object_get(root.get(), "ad_groups");
-    for (size_t i = 0; i < json_array_size(groups); i++) {
-        const json_t* group = json_array_get(groups, i);
-        if (number_of(group, "id") == options.ad_group) {
-            return report_of(root.get(), group);
+    const catalog::AdGroup& group = find(groups, text, "ad group", source);
+    for (const auto& campaign : document.campaigns) {
+        const auto& list = campaign.ad_groups;
+        if (!list.empty() && &group >= list.data() && &group < list.data() + list.size()) {
+            return {&campaign, &group};
         }
     }
-    throw Failure(Exit::bad_input, fmt::format("there is no ad group {} in the catalog of {}.",
-                                               options.ad_group, shown_url(options.url)));
+    return {};
 }
 
-// ---- for people ----
-
-class Funnel {
+class Why {
 public:
-    Funnel(const Options& options, const Report& report)
-        : options_(options),
-          report_(report),
-          width_(terminal_width()),
-          bar_(std::clamp<size_t>(width_ - std::min<size_t>(width_, 54), 8, 40)) {}
+    explicit Why(const Options& options) : options_(options) {}
 
-    void show() const {
-        out().put(fmt::format(
-            "{} of campaign {}, {}\n\n",
-            painted(STDOUT_FILENO, Colour::bold, fmt::format("Ad group {}", options_.ad_group)),
-            report_.campaign, report_.day));
-        if (!report_.stopped.empty()) {
-            out().put(wrapped(painted(STDOUT_FILENO, Colour::red, "Not served: ") + report_.stopped,
-                              0, width_));
-            out().put("\n");
+    Exit run() {
+        if (!read()) {
+            return Exit::bad_input;
         }
-        const auto of = [](uint64_t part, uint64_t whole, std::string_view what) {
-            return whole == 0
-                       ? std::string()
-                       : fmt::format("  {:.1f}% of {}",
-                                     100.0 * static_cast<double>(part) / static_cast<double>(whole),
-                                     what);
-        };
-        const uint64_t most = std::max({report_.serves, report_.impressions, report_.clicks});
-        row("served", report_.serves, most, false, Colour::green, "");
-        row("impressions", report_.impressions, most, false, Colour::green,
-            of(report_.impressions, report_.serves, "served"));
-        row("clicks", report_.clicks, most, false, Colour::green,
-            of(report_.clicks, report_.impressions, "impressions"));
-        out().put("\n");
-        refusals();
+        if (!source_) {
+            show_node();
+            return Exit::ok;
+        }
+        resolve();
+        add_facts();
+        diagnosis::Diagnoser diagnoser(std::move(source_->document), std::move(facts_));
+        options_.ad_group.empty() ? show_several(diagnoser) : show_one(diagnoser);
+        return Exit::ok;
     }
 
 private:
-    void row(std::string_view name, uint64_t count, uint64_t most, bool estimate, Colour colour,
-             const std::string& note) const {
-        const double share = most == 0 ? 0 : static_cast<double>(count) / static_cast<double>(most);
-        const std::string number = (estimate ? "~" : "") + grouped(count);
-        const std::string line = bar(share, bar_);
-        out().put(fmt::format("  {:<12}{:>14}{}{}{}\n", name, number, line.empty() ? "" : "  ",
-                              painted(STDOUT_FILENO, colour, line), note));
+    // False: what is wrong with the catalog has been said.
+    bool read() {
+        if (catalog_from(options_.catalog) == CatalogFrom::nowhere && !options_.url.empty() &&
+            number_in(options_.ad_group)) {
+            return true;  // the node alone
+        }
+        const auto& from = options_.catalog;
+        const bool asked = !from.file.empty() || !from.state.empty() || !from.database.empty();
+        try {
+            source_ = read_catalog(from, "nginx-ads why");
+            return source_.has_value();
+        } catch (const Failure& e) {
+            if (asked || options_.url.empty() || !number_in(options_.ad_group)) {
+                throw;
+            }
+            warn(fmt::format("the catalog is not looked at: {}", e.what()));
+            return true;
+        }
     }
 
-    void refusals() const {
-        if (report_.refused.empty()) {
-            out().put(wrapped(report_.serves > 0 || !report_.stopped.empty()
-                                  ? "Nothing was refused today."
-                                  : "Nothing was refused today, either: nobody asked for its "
-                                    "placements, or others were drawn. Refusals by targeting are "
-                                    "counted on one request in 64.",
-                              0, width_));
-            return;
+    // Ids last: what they lead to moves with the document.
+    void resolve() {
+        if (!options_.ad_group.empty()) {
+            ad_group_ = find_group(source_->document, options_.ad_group, source_->name).group->id;
         }
-        const bool estimates = std::any_of(report_.refused.begin(), report_.refused.end(),
-                                           [](const auto& r) { return r.estimate; });
-        out().put(fmt::format("Not served, by reason{}\n",
-                              estimates ? "; ~ is an estimate from a sample of the requests" : ""));
-        for (const auto& refused : report_.refused) {
-            out().put("\n");
-            row(refused.name, refused.count, report_.refused.front().count, refused.estimate,
-                Colour::yellow, "");
-            if (refused.reason == Reason::status && !report_.stopped.empty()) {
-                out().put(
-                    wrapped("the emergency stop, or a status that is not active.", 4, width_));
-            } else if (refused.reason) {
-                const Words& words = words_of(*refused.reason);
-                out().put(wrapped(fmt::format("{}; {}.", words.what, words.hint), 4, width_));
+        if (!options_.campaign.empty()) {
+            campaign_ = find_campaign(source_->document, options_.campaign, source_->name).id;
+        }
+    }
+
+    void add_facts() {
+        facts_.now = moment(options_.at);
+        facts_.managed = source_->managed;
+        facts_.stops = source_->stops;
+        if (source_->database != nullptr) {
+            try {
+                add_database_facts(*source_->database, facts_);
+            } catch (const SqlError& e) {
+                throw explained(e);
             }
         }
+        if (options_.url.empty()) {
+            return;
+        }
+        if (ad_group_ != 0) {
+            add_page(fmt::format("ad_group={}", ad_group_));
+            return;
+        }
+        const std::string filter = campaign_ == 0 ? "" : fmt::format("campaign={}&", campaign_);
+        for (uint64_t after = 0;;) {
+            const auto [rows, last] =
+                add_page(fmt::format("{}limit={}&after={}", filter, kPageRows, after));
+            if (rows < kPageRows || last <= after) {
+                return;
+            }
+            after = last;
+        }
+    }
+
+    // How many rows, and the id of the last one.
+    std::pair<size_t, uint64_t> add_page(const std::string& query) {
+        const Json status = node_status(options_.url, query, options_.timeout);
+        if (!warned_) {
+            warn_of_node(status.get());
+            warned_ = true;
+        }
+        add_node_facts(status.get(), facts_, source_->document);
+        const json_t* groups = json_object_get(status.get(), "ad_groups");
+        const size_t rows = json_array_size(groups);
+        if (ad_group_ != 0 && !facts_.counts.contains(ad_group_)) {
+            warn(fmt::format("there is no ad group {} in the catalog of {}.", ad_group_,
+                             shown_url(options_.url)));
+        }
+        return {rows, rows == 0 ? 0 : number_of(json_array_get(groups, rows - 1), "id")};
+    }
+
+    void show(const Diagnosis& d, bool catalog_known) const {
+        if (options_.json) {
+            print_json(Json(diagnosis_json(d)));
+            return;
+        }
+        show_diagnosis(d, catalog_known);
+        if (options_.url.empty() && d.verdict == diagnosis::Verdict::fine) {
+            out().put(
+                wrapped("\nNo node was asked: --status-url URL shows what one served and "
+                        "refused today.",
+                        0, terminal_width()));
+        }
+    }
+
+    void show_one(diagnosis::Diagnoser& diagnoser) const {
+        const Found found = find_group(diagnoser.document(), std::to_string(ad_group_), "");
+        show(diagnoser.diagnose(*found.campaign, *found.group), true);
+    }
+
+    void show_several(diagnosis::Diagnoser& diagnoser) const {
+        std::vector<Diagnosis> list;
+        if (campaign_ != 0) {
+            const auto& campaign =
+                find_campaign(diagnoser.document(), std::to_string(campaign_), "");
+            for (const auto& group : campaign.ad_groups) {
+                list.push_back(diagnoser.diagnose(campaign, group));
+            }
+            diagnosis::sort_worst_first(list);
+        } else {
+            list = diagnoser.under_delivering();
+        }
+        if (options_.json) {
+            const Json root(json_array());
+            for (const auto& d : list) {
+                json_array_append_new(root.get(), diagnosis_json(d));
+            }
+            print_json(root);
+        } else if (list.empty()) {
+            out().put(campaign_ == 0 ? "Nothing is known to be in the way of any ad group.\n"
+                                     : "The campaign has no ad group.\n");
+        } else {
+            show_diagnoses(list);
+        }
+    }
+
+    // Without a catalog: only what the node says.
+    void show_node() const {
+        const Id id = *number_in(options_.ad_group);
+        const Json status =
+            node_status(options_.url, fmt::format("ad_group={}", id), options_.timeout);
+        diagnosis::Facts facts;
+        catalog::Document none;
+        add_node_facts(status.get(), facts, none);
+        const auto counts = facts.counts.find(id);
+        if (counts == facts.counts.end()) {
+            throw Failure(Exit::bad_input,
+                          fmt::format("there is no ad group {} in the catalog of {}.", id,
+                                      shown_url(options_.url)));
+        }
+        warn_of_node(status.get());
+        const json_t* groups = json_object_get(status.get(), "ad_groups");
+        uint64_t campaign = 0;
+        for (size_t i = 0; i < json_array_size(groups); i++) {
+            const json_t* group = json_array_get(groups, i);
+            campaign = number_of(group, "id") == id ? number_of(group, "campaign") : campaign;
+        }
+        show(diagnosis::diagnose_counts(static_cast<Id>(campaign), id, counts->second), false);
     }
 
     const Options& options_;
-    const Report& report_;
-    const size_t width_;
-    const size_t bar_;  // columns of the longest
+    std::optional<CatalogSource> source_;
+    diagnosis::Facts facts_;
+    Id ad_group_ = 0;
+    Id campaign_ = 0;
+    bool warned_ = false;
 };
-
-// ---- for programs ----
-
-void show_json(const Options& options, const Report& report) {
-    const Json root(json_object());
-    const auto set = [&](const char* name, json_t* value) {
-        json_object_set_new(root.get(), name, value);
-    };
-    set("ad_group", number_json(options.ad_group));
-    set("campaign", number_json(report.campaign));
-    set("day", text_json(report.day));
-    set("stopped", report.stopped.empty() ? json_null() : text_json(report.stopped));
-    set("serves", number_json(report.serves));
-    set("impressions", number_json(report.impressions));
-    set("viewables", number_json(report.viewables));
-    set("clicks", number_json(report.clicks));
-    set("conversions", number_json(report.conversions));
-    set("spend_cents", json_real(report.spend_cents));
-    json_t* list = json_array();
-    for (const auto& refused : report.refused) {
-        const Words words = refused.reason ? words_of(*refused.reason) : Words{};
-        json_t* object = json_object();
-        json_object_set_new(object, "reason", text_json(refused.name));
-        json_object_set_new(object, "count", number_json(refused.count));
-        json_object_set_new(object, "estimate", json_boolean(refused.estimate));
-        json_object_set_new(object, "what", text_json(words.what));
-        json_object_set_new(object, "hint", text_json(words.hint));
-        json_array_append_new(list, object);
-    }
-    set("refused", list);
-    print_json(root);
-}
-
-Exit why(const Options& options) {
-    const Report report = ask(options);
-    if (!report.catalog_error.empty()) {
-        warn(fmt::format("the node serves an older catalog, its last edit was refused: {}",
-                         report.catalog_error));
-    }
-    if (!report.catalog_unreadable.empty()) {
-        warn(fmt::format("the node serves the last catalog, its source cannot be read: {}",
-                         report.catalog_unreadable));
-    }
-    options.json ? show_json(options, report) : Funnel(options, report).show();
-    return Exit::ok;
-}
 
 }  // namespace
 
 void add_why(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
-    auto* sub = app.add_subcommand("why", "Ask a running node why an ad group is not served");
-    sub->add_option("AD_GROUP", options->ad_group, "The id of the ad group")
-        ->required()
-        ->check(whole_number(1, 0xffff'ffff))
-        ->option_text(" ");
-    sub->add_option("--status-url", options->url, "Where the node has ads_status")
-        ->required()
+    auto* sub = app.add_subcommand("why", "Say why an ad group is not served, and what to do");
+    auto* ad_group = sub->add_option("AD_GROUP", options->ad_group,
+                                     "Its id or name (default all that deliver too little)")
+                         ->option_text(" ");
+    sub->add_option("--campaign", options->campaign,
+                    "All ad groups of this campaign, an id or a name")
+        ->excludes(ad_group)
+        ->option_text("CAMPAIGN");
+    add_catalog_options(*sub, options->catalog);
+    sub->add_option("--status-url", options->url, "Where a running node has ads_status")
         ->check(is_web_address())
         ->option_text("URL");
     sub->add_option("--timeout", options->timeout, "Wait no longer (default 5s)")
         ->check(is_timeout())
         ->option_text("TIME");
-    sub->add_flag("--json", options->json, "Print an object");
+    sub->add_option("--at", options->at, "As of this moment, RFC 3339 (default now)")
+        ->check(is_moment())
+        ->option_text("TIME");
+    sub->add_flag("--json", options->json, "Print an object, or an array of several");
     sub->footer(
-        "The numbers are of today, in the campaign's time zone, and of this node. Refusals by\n"
-        "targeting are counted on one request in 64 and scaled: they are marked with ~.\n"
+        "It reads the catalog first: statuses, flights, schedules, sizes, floors, budgets, the\n"
+        "tiers above and the stop list. Then it counts: what PostgreSQL has of the last days, and\n"
+        "with --status-url what a node served and refused today, in the campaign's time zone.\n"
+        "Refusals by targeting are counted on one request in 64 and scaled: ~ marks them.\n"
         "\n"
         "Example:\n"
+        "  nginx-ads why 12\n"
+        "  nginx-ads why --campaign Spring --catalog catalog.json\n"
         "  nginx-ads why 12 --status-url http://127.0.0.1/console/status");
-    sub->callback([options, &chosen] { chosen = [options] { return why(*options); }; });
+    sub->callback([options, &chosen] { chosen = [options] { return Why(*options).run(); }; });
 }
 
 }  // namespace ads::cli
