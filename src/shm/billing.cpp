@@ -94,7 +94,7 @@ bool Billing::take_budget(uint32_t index, Millis now, const LocalDay& today,
     if (!wall.take(today.day, price, limits.day, limits.lifetime, today.day)) {
         return false;
     }
-    if (!wall.reserve(budget_times(group, today), today.day, now, price)) {
+    if (!wall.reserve(budget_times(group, today), now, price)) {
         return false;
     }
     reserved = static_cast<MicroCents>(price);
@@ -158,8 +158,7 @@ bool Billing::take(uint32_t index, Millis now, MicroCents& reserved) noexcept {
         return false;
     }
     if (limited && group.cap_on == CapOn::impression &&
-        !state_.wall(slots.impressions)
-             .reserve(today.times(group.impression_cap > 0), today.day, now, 1)) {
+        !state_.wall(slots.impressions).reserve(today.times(group.impression_cap > 0), now, 1)) {
         cancel_budget(group, now, reserved);
         return false;
     }
@@ -172,7 +171,7 @@ void Billing::give_back(uint32_t index, Millis now, MicroCents reserved) noexcep
     if (group.limits(EventType::impression)) {
         WallSlot& wall = state_.wall(slots_.groups[index].impressions);
         if (group.cap_on == CapOn::impression) {
-            wall.cancel(today.times(group.impression_cap > 0), today.day, now, 1);
+            wall.cancel(today.times(group.impression_cap > 0), now, 1);
         } else {
             wall.give_back(today.day, 1);
         }
@@ -184,7 +183,7 @@ void Billing::cancel_budget(const GroupRecord& group, Millis now, MicroCents res
     if (reserved > 0 && budget_slot(group) != kNone) {
         const LocalDay today = day_of(group, now);
         state_.wall(budget_slot(group))
-            .cancel(budget_times(group, today), today.day, now, static_cast<uint64_t>(reserved));
+            .cancel(budget_times(group, today), now, static_cast<uint64_t>(reserved));
     }
 }
 
@@ -246,9 +245,8 @@ Invalid Billing::settle(const Event& event, uint32_t index, MicroCents reserved,
     const auto limits = budget_limits(group);
     const auto resolve = [&] {
         if (budget != kNone && reserved > 0) {
-            settled.resolved =
-                state_.wall(budget).resolve(budget_times(group, served), served.day, event.issued,
-                                            static_cast<uint64_t>(reserved), today);
+            settled.resolved = state_.wall(budget).resolve(
+                budget_times(group, served), event.issued, static_cast<uint64_t>(reserved), today);
         }
     };
     const auto pay_reserved = [&] {
@@ -256,8 +254,8 @@ Invalid Billing::settle(const Event& event, uint32_t index, MicroCents reserved,
             return true;
         }
         settled.reserved =
-            state_.wall(budget).confirm(budget_times(group, served), served.day, event.issued,
-                                        price, limits.day, limits.lifetime, today, &settled.money);
+            state_.wall(budget).confirm(budget_times(group, served), event.issued, price,
+                                        limits.day, limits.lifetime, today, &settled.money);
         return settled.reserved;
     };
     const auto pay_now = [&] {
@@ -277,17 +275,17 @@ Invalid Billing::settle(const Event& event, uint32_t index, MicroCents reserved,
             const Limits walls = impression_limits(group);
             const bool capped = group.limits(EventType::impression) &&
                                 group.cap_on == CapOn::impression && slots.impressions != kNone;
-            settled.capped = capped && state_.wall(slots.impressions)
-                                           .confirm(served.times(group.impression_cap > 0),
-                                                    served.day, event.issued, 1, walls.day,
-                                                    walls.lifetime, today, &settled.seen);
+            settled.capped =
+                capped && state_.wall(slots.impressions)
+                              .confirm(served.times(group.impression_cap > 0), event.issued, 1,
+                                       walls.day, walls.lifetime, today, &settled.seen);
             if (capped && !settled.capped) {
                 resolve();
                 return Invalid::late;
             }
             if (!pay_reserved()) {
                 if (capped) {
-                    state_.wall(slots.impressions).give_back(served.day, 1);
+                    state_.wall(slots.impressions).release_confirmed(served.day, 1);
                     settled.capped = false;
                 }
                 return Invalid::late;
@@ -338,8 +336,7 @@ void Billing::undo(const Event& event, uint32_t index, const Settled& settled) n
     const auto price = static_cast<uint64_t>(std::max<MicroCents>(0, event.price));
     if (settled.capped && slots.impressions != kNone) {
         state_.wall(slots.impressions)
-            .undo_confirm(served.times(group.impression_cap > 0), served.day, event.issued, 1,
-                          settled.seen);
+            .undo_confirm(served.times(group.impression_cap > 0), event.issued, 1, settled.seen);
     }
     if (settled.clicked && slots.clicks != kNone) {
         state_.wall(slots.clicks).give_back(today, 1);
@@ -349,15 +346,15 @@ void Billing::undo(const Event& event, uint32_t index, const Settled& settled) n
     }
     const BucketTimes times = budget_times(group, served);
     if (settled.reserved) {
-        state_.wall(budget).undo_confirm(times, served.day, event.issued, price, settled.money);
+        state_.wall(budget).undo_confirm(times, event.issued, price, settled.money);
     }
     if (settled.paid) {
         state_.wall(budget).give_back(today, price);
     }
     if (settled.resolved > 0) {
         const Limits limits = budget_limits(group);
-        state_.wall(budget).undo_resolve(times, served.day, event.issued, settled.resolved,
-                                         limits.day, limits.lifetime, today);
+        state_.wall(budget).undo_resolve(times, event.issued, settled.resolved, limits.day,
+                                         limits.lifetime, today);
     }
 }
 

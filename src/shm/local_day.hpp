@@ -18,11 +18,10 @@ struct LocalDay {
         return day;
     }
 
-    // The buckets of what is in flight: of a limit per day they belong to the day; of
-    // one for longer they do not end at midnight.
+    // The buckets of what is in flight: of a limit per day they end with the day; of one
+    // for longer they go on.
     pacing::BucketTimes times(bool daily) const noexcept {
-        return daily ? pacing::BucketTimes::of(day, begin, reservation)
-                     : pacing::BucketTimes::of(0, 0, reservation);
+        return pacing::BucketTimes::of(day, begin, reservation, daily);
     }
 };
 

@@ -270,7 +270,7 @@ void Pacer::pace_impressions(uint32_t index, const Times& open) {
     WallSlot& wall = state_.wall(slots.impressions);
     PaceSlot& pace = state_.pace(slots.impressions_pace);
     const BucketTimes times = day.times(group.impression_cap > 0);
-    wall.expire(times, day.day, now_);
+    wall.expire(times, now_);
     const uint64_t in_wall = wall.used.read(day.day);
     pacing::Reading reading{
         .now = static_cast<double>(now_) / 1000, .day = day.day, .tosses = tosses(index, day.day)};
@@ -325,7 +325,7 @@ void Pacer::pace_campaign(uint32_t index) {
     const bool lifetime = campaign.budget_type == BudgetType::lifetime;
     WallSlot& wall = state_.wall(slots.budget);
     const BucketTimes times = day.times(campaign.budget_type == BudgetType::daily);
-    wall.expire(times, day.day, now_);
+    wall.expire(times, now_);
     if (lifetime) {
         wall.raise_lifetime(static_cast<uint64_t>(std::max<MicroCents>(0, campaign.spent)));
     }

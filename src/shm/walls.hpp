@@ -67,17 +67,17 @@ struct alignas(64) WallSlot {
         }
     }
 
-    // Puts n, which was taken on `day`, into flight. Buckets that belong to no day
-    // (a lifetime's) are freed to `day`. False: the bucket is full, and n is given back.
-    bool reserve(const pacing::BucketTimes& times, Day day, Millis now, uint64_t n) noexcept {
+    // Puts n, which was taken on the day of `times`, into flight. False: the bucket is full,
+    // and n is given back.
+    bool reserve(const pacing::BucketTimes& times, Millis now, uint64_t n) noexcept {
         const auto step = apply(place(times, now), [&](uint64_t word) {
             return pacing::reserve(word, times.stamp(now), n);
         });
         if (!step.done) {
-            give_back(day, n);
+            give_back(times.day, n);
             return false;
         }
-        free_expired(times, day, step);
+        free_expired(times, times.place(now), step, now);
         return true;
     }
 
@@ -89,61 +89,65 @@ struct alignas(64) WallSlot {
         return step.freed;
     }
 
-    // The pixel of a serve of `day`: what is in flight is confirmed, what is not has
-    // to be taken. `in_flight` is told how much of it was.
-    bool confirm(const pacing::BucketTimes& served, Day day, Millis at, uint64_t n, uint64_t limit,
+    // The pixel of a serve: what is in flight is confirmed, what is not has to be taken.
+    // `in_flight` is told how much of it was.
+    bool confirm(const pacing::BucketTimes& served, Millis at, uint64_t n, uint64_t limit,
                  uint64_t lifetime_limit, Day today, uint64_t* in_flight = nullptr) noexcept {
         const uint64_t there = settle(served, at, n);
         if (in_flight != nullptr) {
             *in_flight = there;
         }
-        if (there < n && !take(day, n - there, limit, lifetime_limit, today)) {
-            give_back(day, there);
+        if (there < n && !take(served.day, n - there, limit, lifetime_limit, today)) {
+            give_back(served.day, there);
             return false;
         }
-        confirmed.count(day, n, today);
+        confirmed.count(served.day, n, today);
         return true;
     }
 
-    // Undoes a confirm, of which so much was in flight.
-    void undo_confirm(const pacing::BucketTimes& served, Day day, Millis at, uint64_t n,
-                      uint64_t there) noexcept {
+    // What was confirmed is not billed after all: it is free.
+    void release_confirmed(Day day, uint64_t n) noexcept {
         confirmed.give_back(day, n);
-        give_back(day, n - there);
-        put_back(served, day, at, there);
+        give_back(day, n);
     }
 
-    // The pixel of a serve of `day` came, and what was reserved for it was an expectation
-    // only: it is free again. It counts as confirmed: a serve that is seen. Returns how much
-    // it was.
-    uint64_t resolve(const pacing::BucketTimes& served, Day day, Millis at, uint64_t n,
-                     Day today) noexcept {
+    // Undoes a confirm, of which so much was in flight.
+    void undo_confirm(const pacing::BucketTimes& served, Millis at, uint64_t n,
+                      uint64_t there) noexcept {
+        confirmed.give_back(served.day, n);
+        give_back(served.day, n - there);
+        put_back(served, at, there);
+    }
+
+    // The pixel of a serve came, and what was reserved for it was an expectation only: it is
+    // free again. It counts as confirmed: a serve that is seen. Returns how much it was.
+    uint64_t resolve(const pacing::BucketTimes& served, Millis at, uint64_t n, Day today) noexcept {
         const uint64_t there = settle(served, at, n);
-        give_back(day, there);
-        confirmed.count(day, there, today);
+        give_back(served.day, there);
+        confirmed.count(served.day, there, today);
         return there;
     }
 
     // Undoes a resolve of so much; it is in flight again if nobody has taken it since.
-    void undo_resolve(const pacing::BucketTimes& served, Day day, Millis at, uint64_t there,
-                      uint64_t limit, uint64_t lifetime_limit, Day today) noexcept {
-        confirmed.give_back(day, there);
-        if (take(day, there, limit, lifetime_limit, today)) {
-            put_back(served, day, at, there);
+    void undo_resolve(const pacing::BucketTimes& served, Millis at, uint64_t there, uint64_t limit,
+                      uint64_t lifetime_limit, Day today) noexcept {
+        confirmed.give_back(served.day, there);
+        if (take(served.day, there, limit, lifetime_limit, today)) {
+            put_back(served, at, there);
         }
     }
 
     // The serve is undone.
-    void cancel(const pacing::BucketTimes& served, Day day, Millis at, uint64_t n) noexcept {
-        give_back(day, settle(served, at, n));
+    void cancel(const pacing::BucketTimes& served, Millis at, uint64_t n) noexcept {
+        give_back(served.day, settle(served, at, n));
     }
 
     // Frees what nothing can confirm any more.
-    void expire(const pacing::BucketTimes& times, Day today, Millis now) noexcept {
+    void expire(const pacing::BucketTimes& times, Millis now) noexcept {
         for (uint32_t i = 0; i < pacing::kBuckets; i++) {
             const auto step = apply(
                 buckets[i], [&](uint64_t word) { return pacing::expire(word, i, times, now); });
-            free_expired(times, today, step);
+            free_expired(times, i, step, now);
         }
     }
 
@@ -166,12 +170,12 @@ private:
     }
 
     // What was in flight until just now is so again, or is free if its time is over.
-    void put_back(const pacing::BucketTimes& served, Day day, Millis at, uint64_t n) noexcept {
+    void put_back(const pacing::BucketTimes& served, Millis at, uint64_t n) noexcept {
         const auto step = apply(place(served, at), [&](uint64_t word) {
             return pacing::put_back(word, served.stamp(at), n);
         });
         if (!step.done) {
-            give_back(day, n);
+            give_back(served.day, n);
         }
     }
 
@@ -194,10 +198,10 @@ private:
         }
     }
 
-    void free_expired(const pacing::BucketTimes& times, Day today,
-                      const pacing::BucketStep& step) noexcept {
+    void free_expired(const pacing::BucketTimes& times, uint32_t place,
+                      const pacing::BucketStep& step, Millis now) noexcept {
         if (step.freed > 0) {
-            const Day day = times.day == 0 ? today : times.day_of(step.stamp);
+            const Day day = times.day_of(place, step.stamp, now);
             give_back(day, step.freed);
             expired.count(day, step.freed);
         }

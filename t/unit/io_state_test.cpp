@@ -357,9 +357,9 @@ TEST_F(OldStateTest, IsConverted) {
     EXPECT_EQ(DayCount(wall.tosses).used(), 8u);
     EXPECT_EQ(DayCount(wall.offered).used(), 80u);
     EXPECT_EQ(wall.settle(times, noon + 7999, 10), 10u) << "a pixel finds its reservation";
-    wall.expire(times, 320, noon + 127'999);
+    wall.expire(times, noon + 127'999);
     EXPECT_EQ(wall.in_flight(times), 30u);
-    wall.expire(times, 320, noon + 128'000);
+    wall.expire(times, noon + 128'000);
     EXPECT_EQ(wall.in_flight(times), 0u);
     EXPECT_EQ(wall.used.read(320), 970u);
 

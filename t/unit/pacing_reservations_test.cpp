@@ -68,12 +68,12 @@ TEST(PacingReservations, WhatIsOverwrittenIsFreed) {
     const BucketStep step = r.reserve(times, 16 * 8000, 2);  // no tick came in between
     EXPECT_TRUE(step.done);
     EXPECT_EQ(step.freed, 7u);
-    EXPECT_EQ(times.day_of(step.stamp), 5);
+    EXPECT_EQ(times.day_of(0, step.stamp, 16 * 8000), 5);
     EXPECT_EQ(r.in_flight(times), 2u);
     const BucketTimes next = BucketTimes::of(6, 90'000, 120);
     const BucketStep over = r.reserve(next, 90'000'000, 1);
     EXPECT_EQ(over.freed, 2u);
-    EXPECT_EQ(next.day_of(over.stamp), 5) << "yesterday's wall gets it";
+    EXPECT_EQ(next.day_of(0, over.stamp, 90'000'000), 5) << "yesterday's wall gets it";
     EXPECT_EQ(r.in_flight(next), 1u);
     EXPECT_EQ(r.in_flight(times), 0u);
 }
@@ -92,21 +92,21 @@ TEST(PacingReservations, TheDayOfAStamp) {
         const BucketTimes now = BucketTimes::of(day, 0, 120);
         for (Day age = 0; age < 8 && age <= day; age++) {
             const auto then = static_cast<Day>(day - age);
-            EXPECT_EQ(now.day_of(BucketTimes::of(then, 0, 120).stamp(500'000)), then);
+            EXPECT_EQ(now.day_of(0, BucketTimes::of(then, 0, 120).stamp(500'000), 0), then);
         }
     }
 }
 
 // A lifetime's budget has no midnight, and its numbers go round.
 TEST(PacingReservations, ALifetimeGoesOn) {
-    const BucketTimes times = BucketTimes::of(0, 0, 120);
     const Millis around = Millis{Bucket::kNumbers} * 8000;
     for (const Millis now : {Millis{1'794'787'200'000}, 13'690 * around - 60'000}) {
+        const BucketTimes times = BucketTimes::of(9, now / 86'400'000 * 86'400, 120, false);
         Reservations r;
         r.reserve(times, now, 4);
         uint64_t freed = 0;
         const auto count = [&](Day day, uint64_t n) {
-            EXPECT_EQ(day, 0);
+            EXPECT_EQ(day, 9);
             freed += n;
         };
         r.expire(times, now + 119'999, count);
@@ -115,6 +115,26 @@ TEST(PacingReservations, ALifetimeGoesOn) {
         r.expire(times, now + 136'000, count);
         EXPECT_EQ(freed, 3u);
     }
+}
+
+// A bucket of a lifetime's budget belongs to the day on which it begins.
+TEST(PacingReservations, TheDayOfALifetimesBucket) {
+    constexpr Millis kMidnight = 1'794'787'200'000;  // 2026-11-16T00:00:00Z
+    constexpr Millis kDay = 86'400'000;
+    const auto times = BucketTimes::of(320, kMidnight / 1000, 120, false);
+    const auto day_of = [&](Millis served, Millis now) {
+        return times.day_of(times.place(served), times.stamp(served), now);
+    };
+    EXPECT_EQ(day_of(kMidnight, kMidnight + 130'000), 320);
+    EXPECT_EQ(day_of(kMidnight - 1, kMidnight + 130'000), 319);
+    EXPECT_EQ(day_of(kMidnight - 1, kMidnight + kDay - 1), 319) << "nobody has asked all day";
+    EXPECT_EQ(day_of(kMidnight - kDay, kMidnight + 5000), 319);
+    EXPECT_EQ(day_of(kMidnight - kDay - 1, kMidnight + 5000), 318);
+    EXPECT_EQ(day_of(kMidnight + 9000, kMidnight + 1000), 320) << "the clock went back";
+    // 6,667 ms: a bucket begins before midnight and ends after it.
+    const auto odd = BucketTimes::of(320, kMidnight / 1000, 100, false);
+    EXPECT_EQ(odd.day_of(odd.place(kMidnight), odd.stamp(kMidnight), kMidnight + 120'000),
+              kMidnight % odd.width == 0 ? 320 : 319);
 }
 
 // ---- against a list of serves, one by one -----------------------------------
@@ -188,7 +208,7 @@ private:
         const BucketStep step = reservations_.reserve(t, now_, n);
         ASSERT_TRUE(step.done);
         if (step.freed > 0) {
-            freed(t.day_of(step.stamp), step.freed);
+            freed(t.day_of(t.place(now_), step.stamp, now_), step.freed);
         }
         const size_t place = t.place(now_);
         forget([&](const Served& s) {

@@ -1,6 +1,7 @@
 // Walls, billing and the pacer in shared memory.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <deque>
 #include <thread>
 
@@ -70,19 +71,18 @@ TEST(ShmWalls, ReservationsEqualAListOfServes) {
             now += static_cast<Millis>(rng.below(2000));
             if (rng.below(3) > 0) {
                 if (wall.take(320, 1, cap, kUnlimited, 320)) {
-                    wall.reserve(times, 320, now, 1);
+                    wall.reserve(times, now, 1);
                     serves.push_back({now});
                 }
             } else if (!serves.empty()) {
                 Serve& serve = serves[rng.below(serves.size())];
-                if (!serve.confirmed &&
-                    wall.confirm(times, 320, serve.at, 1, cap, kUnlimited, 320)) {
+                if (!serve.confirmed && wall.confirm(times, serve.at, 1, cap, kUnlimited, 320)) {
                     serve.confirmed = true;
                     confirmed++;
                 }
             }
             if (step % 7 == 0) {
-                wall.expire(times, 320, now);
+                wall.expire(times, now);
             }
             ASSERT_LE(wall.used.read(320), cap);
             ASSERT_EQ(wall.used.read(320), confirmed + wall.in_flight(times));
@@ -305,7 +305,10 @@ TEST_F(ShmBilling, APixelThatTheBudgetDoesNotPayTakesNothingOfTheCap) {
     EXPECT_TRUE(serve(kNow + 140'000));
     EXPECT_EQ(event(EventType::impression, kNow + 140'000, kNow + 141'000), Invalid::none);
     EXPECT_EQ(event(EventType::impression, kNow, kNow + 141'000), Invalid::late);
-    EXPECT_EQ(state_.wall(groups_[0].impressions).used.read(320), 1u);
+    const WallSlot& cap = state_.wall(groups_[0].impressions);
+    EXPECT_EQ(cap.used.read(320), 1u);
+    EXPECT_EQ(cap.lifetime, 1u);
+    EXPECT_EQ(cap.confirmed.read(320), 1u) << "only what is billed is confirmed";
 }
 
 TEST_F(ShmBilling, MidnightDoesNotFreeWhatIsInFlightOfALifetime) {
@@ -318,6 +321,37 @@ TEST_F(ShmBilling, MidnightDoesNotFreeWhatIsInFlightOfALifetime) {
     EXPECT_EQ(event(EventType::impression, late, late + 15'000), Invalid::none);
     tick(late + 200'000);
     EXPECT_FALSE(serve(late + 200'000));
+}
+
+// What is served before midnight and never seen is given back to the day it was taken from,
+// so that the days of a limit add up to the whole.
+TEST_F(ShmBilling, WhatExpiresAfterMidnightIsOfTheDayOfItsServe) {
+    load({{R"({"strategy": "asap", "cap_on": "impression", "goal": {"impressions": 90}})"}},
+         R"({"type": "lifetime", "amount_cents": 90})");
+    const Millis midnight = kNow + 43'200'000;
+    const std::array<WallSlot*, 2> walls{&state_.wall(groups_[0].impressions), &budget()};
+    const auto check = [&](uint64_t yesterday, uint64_t today, const char* when) {
+        for (size_t i = 0; i < walls.size(); i++) {
+            const uint64_t unit = i == 0 ? 1 : kCent;
+            EXPECT_EQ(walls[i]->used.read(320), yesterday * unit) << when << ' ' << i;
+            EXPECT_EQ(walls[i]->used.read(321), today * unit) << when << ' ' << i;
+            EXPECT_EQ(walls[i]->lifetime, (yesterday + today) * unit) << when << ' ' << i;
+        }
+    };
+    for (int i = 0; i < 5; i++) {
+        ASSERT_TRUE(serve(midnight - 10'000));
+    }
+    ASSERT_TRUE(serve(midnight + 10'000));
+    check(5, 1, "in flight");
+    EXPECT_EQ(event(EventType::impression, midnight - 10'000, midnight + 20'000), Invalid::none);
+    tick(midnight + 124'000);
+    check(1, 1, "the tick frees it");
+    EXPECT_EQ(walls[0]->expired.read(320), 4u);
+    EXPECT_EQ(walls[0]->expired.read(321), 0u);
+    // A serve that takes the place of an old bucket frees that as well.
+    ASSERT_TRUE(serve(midnight + 10'000 + 16 * 8000));
+    check(1, 1, "a serve frees it");
+    EXPECT_EQ(walls[0]->expired.read(321), 1u);
 }
 
 TEST_F(ShmBilling, ALimitThatIsNewCountsWhatWasBefore) {

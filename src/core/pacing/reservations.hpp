@@ -47,35 +47,54 @@ struct Bucket {
     static constexpr uint64_t amount(uint64_t word) noexcept { return word & kMost; }
 };
 
-// The buckets of one day. A day is numbered anew, so that none belongs to two;
-// what lasts longer (a lifetime's budget) has day 0 and begins at 0.
+// The buckets of a limit on a local day. Those of a daily limit are numbered anew each day, so
+// that none belongs to two. Those of a limit that lasts longer go on over midnight: they are
+// numbered from the epoch, and one belongs to the day on which it begins.
 struct BucketTimes {
     Day day = 0;
     Millis begin = 0;      // of the local day
     Millis width = 8'000;  // a fifteenth of the reservation's time, at least a second
+    bool daily = true;
 
-    static BucketTimes of(Day day, Seconds begin, Seconds reservation) noexcept {
-        return {day, begin * 1000, std::max<Millis>(1000, (reservation * 1000 + 14) / 15)};
+    static BucketTimes of(Day day, Seconds begin, Seconds reservation, bool daily = true) noexcept {
+        return {day, begin * 1000, std::max<Millis>(1000, (reservation * 1000 + 14) / 15), daily};
     }
 
     constexpr uint32_t number(Millis at) const noexcept {
-        const Millis since = at > begin ? at - begin : 0;
+        const Millis origin = daily ? begin : 0;
+        const Millis since = at > origin ? at - origin : 0;
         return static_cast<uint32_t>(since / width % Bucket::kNumbers);
     }
     constexpr uint32_t place(Millis at) const noexcept { return number(at) % kBuckets; }
+    constexpr uint32_t day_bits() const noexcept { return daily ? day & 7u : 0; }
     constexpr uint32_t stamp(Millis at) const noexcept {
-        return static_cast<uint32_t>(day & 7) * Bucket::kRounds + number(at) / kBuckets;
+        return day_bits() * Bucket::kRounds + number(at) / kBuckets;
     }
-    // The day of a stamp that is no older than a week.
-    constexpr Day day_of(uint32_t stamp) const noexcept {
-        const uint32_t age = (day + 8u - stamp / Bucket::kRounds) % 8;
+    // The number that a bucket of that place and stamp has.
+    static constexpr uint32_t number_of(uint32_t place, uint32_t stamp) noexcept {
+        return stamp % Bucket::kRounds * kBuckets + place;
+    }
+    // The day of a bucket that is no older than a week, as of `now`.
+    constexpr Day day_of(uint32_t place, uint32_t stamp, Millis now) const noexcept {
+        uint32_t age = 0;
+        if (daily) {
+            age = (day + 8u - stamp / Bucket::kRounds) % 8;
+        } else {
+            const uint32_t passed =
+                (number(now) + Bucket::kNumbers - number_of(place, stamp)) % Bucket::kNumbers;
+            const Millis began = (now / width - Millis{passed}) * width;
+            // More than half of all numbers: the clock went back.
+            if (passed < Bucket::kNumbers / 2 && began < begin) {
+                age = static_cast<uint32_t>(1 + (begin - began - 1) / 86'400'000);
+            }
+        }
         return static_cast<Day>(age <= day ? day - age : 0);
     }
     // Whether a serve in the bucket of that place and stamp may be confirmed at `now`.
     constexpr bool live(uint32_t place, uint32_t stamp, Millis now) const noexcept {
-        const uint32_t then = stamp % Bucket::kRounds * kBuckets + place;
-        const uint32_t age = (number(now) + Bucket::kNumbers - then) % Bucket::kNumbers;
-        return stamp / Bucket::kRounds == (day & 7u) && age < kBuckets;
+        const uint32_t age =
+            (number(now) + Bucket::kNumbers - number_of(place, stamp)) % Bucket::kNumbers;
+        return stamp / Bucket::kRounds == day_bits() && age < kBuckets;
     }
 };
 
@@ -141,16 +160,16 @@ struct Reservations {
         for (uint32_t i = 0; i < kBuckets; i++) {
             const BucketStep step = apply(i, pacing::expire(words[i], i, times, now));
             if (step.freed > 0) {
-                freed(times.day_of(step.stamp), step.freed);
+                freed(times.day_of(i, step.stamp, now), step.freed);
             }
         }
     }
 
-    // Of the day that `times` is about.
+    // Of the day that `times` is about, or of all days where the limit is not daily.
     uint64_t in_flight(const BucketTimes& times) const noexcept {
         uint64_t sum = 0;
         for (const uint64_t word : words) {
-            sum += Bucket::stamp(word) / Bucket::kRounds == (times.day & 7u) ? Bucket::amount(word)
+            sum += Bucket::stamp(word) / Bucket::kRounds == times.day_bits() ? Bucket::amount(word)
                                                                              : 0;
         }
         return sum;
