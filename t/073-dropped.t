@@ -6,6 +6,7 @@ use warnings;
 use lib 't/lib';
 use AdsTest::Clock;
 use File::Copy qw(copy);
+use JSON::PP ();
 use List::Util qw(sum0);
 use Test::More;
 use AdsTest::Ads ();
@@ -116,4 +117,42 @@ for my $n (1 .. @limits) {
 }
 $ngx->stop;
 is_deeply [ $ngx->problems(allow => [ qr/cannot be written/, qr/\[warn\].*alarming/ ]) ], [], 'clean log and exit';
+
+# The ad group leaves the catalog after its click was billed, in the turn in which the event is
+# dropped: that is undone as well. The turn is held until the other worker has published.
+{
+    my $of  = limit(1, budget => 200, click_cap => 9, model => 'cpc', price => 40);
+    my $ngx = limited_nginx(workers => 2, limits => [ $of, limit(2) ])->start;
+    ($spool, $away, $kept) = map { $ngx->path($_) } qw(spool away kept);
+    mkdir $kept or die "$kept: $!";
+    my @ads;
+    wait_until { push @ads, ask($ngx, 1, 1); @ads } 5, 'an ad';
+    hit($ngx, $ads[0]{impression_url});
+    my ($mine, $other) = sort $ngx->worker_pids;
+    my @conns = map { $ngx->connection_to($mine) } 1 .. 3;
+    my $rest  = $ngx->connection_to($other);
+    my $used  = sub {
+        my $json = JSON::PP::decode_json($rest->request('GET', '/console/status?campaign=1')->{body});
+        return $json->{campaigns}[0]{budget}{whole_cents};
+    };
+    is $used->(), 0, 'no click yet';
+    my $before = walls($ngx, 1);
+    block();
+    kill STOP => $mine;
+    my @paths = ($ads[0]{click_url}, '/clock?await', '/spot/serve?placement=p2');
+    $conns[$_]->send_raw("GET $paths[$_] HTTP/1.1\r\nHost: localhost\r\n\r\n") for 0 .. 2;
+    kill CONT => $mine;
+    wait_until { $used->() == 40 } 10, 'the click is billed';
+    $ngx->write_file('catalog.json.new', limited_catalog(limit(2)));
+    rename $ngx->path('catalog.json.new'), $ngx->path('catalog.json') or die "rename: $!";
+    is_deeply [ map { $_->read_response->{status} } @conns ], [ 302, 200, 200 ], 'all are answered, with another catalog';
+    unblock();
+    edited($ngx, $of, limit(2));
+    is_deeply walls($ngx, 1), $before, 'the click of an ad group that is gone is undone when it is dropped';
+    hit($ngx, $ads[0]{click_url});
+    is $used->(), 40, 'and is billed when it comes again';
+    $_->close for @conns, $rest;
+    $ngx->stop;
+    is_deeply [ $ngx->problems(allow => [ qr/cannot be written/, qr/\[warn\].*alarming/ ]) ], [], 'clean log and exit';
+}
 done_testing;

@@ -8,6 +8,8 @@
 //   ?tick                 and this worker does now what is due
 //   ?turn                 the answer is the longest turn of this worker's event loop since
 //                         it was last asked for, in microseconds of CPU; at first 0
+//   ?await                the turn goes on, after the requests before this one, when another
+//                         worker has published a catalog
 #if ADS_TEST_CLOCK
 
 #include <time.h>
@@ -49,6 +51,16 @@ int64_t take_longest_turn() noexcept {
     return std::exchange(longest_turn, 0);
 }
 
+ngx_int_t await_catalog(ngx_http_request_t* r, RequestCtx*) noexcept {
+    constexpr int kMostMillis = 20'000;
+    const Zone& zone = worker->zone();
+    const uint64_t generation = zone.generation();
+    for (int i = 0; i < kMostMillis && zone.generation() == generation; i++) {
+        ngx_msleep(1);
+    }
+    return send(r, {NGX_HTTP_OK, "text/plain", "\n"});
+}
+
 }  // namespace
 
 ngx_int_t clock_handler(ngx_http_request_t* r) {
@@ -67,6 +79,9 @@ ngx_int_t clock_handler(ngx_http_request_t* r) {
         std::from_chars(value.data(), value.data() + value.size(), number);
         ticks = ticks || name == "tick";
         asks_for_turn = asks_for_turn || name == "turn";
+        if (name == "await") {
+            return worker->defer(r, await_catalog);
+        }
         if (name == "reset") {
             held.store(0);
             offset.store(0);

@@ -179,6 +179,8 @@ bool Worker::refresh() noexcept {
 
 void Worker::follow_zone() noexcept {
     if (zone().generation() != generation_) {
+        // What this turn has billed is written, or undone, with the catalog that billed it.
+        flush();
         if (generation_ != 0) {
             add_requests();
         }
