@@ -40,6 +40,24 @@ bool names(std::string_view name, std::string_view parameter) noexcept {
     return (!escaped || decode_component(name, text, decoded)) && decoded == parameter;
 }
 
+// Most queries have no parameter of consent. Only beginnings are looked at: values are long.
+bool may_name_consent(std::string_view query) noexcept {
+    constexpr char kFirst = 'g';
+    static_assert(kTcfParameter.front() == kFirst && kGppName.front() == kFirst &&
+                  kGppSectionsName.front() == kFirst);
+    for (size_t at = 0; at < query.size();) {
+        if (query[at] == kFirst || query[at] == '%') {
+            return true;
+        }
+        const size_t end = query.find('&', at);
+        if (end == std::string_view::npos) {
+            return false;
+        }
+        at = end + 1;
+    }
+    return false;
+}
+
 // f(name, value) for each pair of a query or of a header "Cookie".
 template <class F>
 void each_pair(std::string_view text, char separator, F f) noexcept {
@@ -300,12 +318,9 @@ void ConsentCount::add_gpc(std::string_view header) noexcept {
 }
 
 void ConsentCount::add_query(std::string_view query) noexcept {
-    // Most have none of it.
-    const auto has = [&](auto what) { return query.find(what) != std::string_view::npos; };
-    const bool escaped = has('%');
-    const bool tcf = sources_.tcf && (escaped || has(kTcfParameter));
-    const bool gpp = sources_.gpp && (escaped || has(kGppName));
-    if (!tcf && !gpp) {
+    const bool tcf = sources_.tcf;
+    const bool gpp = sources_.gpp;
+    if ((!tcf && !gpp) || !may_name_consent(query)) {
         return;
     }
     each_pair(query, '&', [&](std::string_view name, std::string_view value) {
