@@ -85,6 +85,8 @@ subtest 'what is wrong' => sub {
         [2, qr/--requests: must be a number of requests/, '--requests', '5x'],
         [2, qr/--pixel-loss: must be a share like 8% or 0\.08, not "2"/, '--pixel-loss', '2'],
         [2, qr/--strategy: must be one of probabilistic, asap, even, pid, adaptive, not "fast"/, '--strategy', 'fast'],
+        [2, qr/--outage-at: must be a time of day like 19:00, not "24:00"/, '--traffic', 'outage', '--outage-at', '24:00'],
+        [2, qr/--outage-at needs --traffic outage/, '--outage-at', '19:00'],
         [2, qr/--compare is for all strategies: leave --strategy out/, '--strategy', 'even', '--compare'],
         [2, qr/--traffic must be flat, diurnal, bursty, outage or a file like day\.csv, not "burst": did you mean "bursty"\?/, '--traffic', 'burst'],
         [2, qr/--at must be 6 days after 2026-02-01 or later/, '--at', '2026-01-05T00:00:00Z'],
@@ -150,6 +152,14 @@ subtest 'an outage' => sub {
     }
 };
 
+subtest 'an outage at the peak' => sub {
+    my $said = simulate('cap-100000.json', '--traffic', 'outage', '--outage-at', '19:00', '--days', 2);
+    is_deeply $said->{outage}, ['2026-11-16T19:00:00Z', '2026-11-16T19:45:00Z'], 'at the hour that was asked for';
+    my $line = lines_of($said->{runs}[0])->{'group 10'};
+    is $line->{over}, 0, 'over 0';
+    at_least $line->{delivered}, 0.9999, 'delivered';
+};
+
 subtest 'scarce supply' => sub {
     for my $seed (@seeds) {
         my $line = lines_of(simulate('cap-833333.json', '--seed', $seed)->{runs}[0])->{'group 10'};
@@ -210,7 +220,7 @@ subtest 'every price model' => sub {
 };
 
 subtest 'goals of several weeks' => sub {
-    catalog_of('goal.json', campaign(1, [group(10, {goal => {impressions => 100_000}, cap_on => 'serve'}, start => '2026-11-02T00:00:00Z',
+    catalog_of('goal.json', campaign(1, [group(10, {goal => {impressions => 100_000}}, start => '2026-11-02T00:00:00Z',
         end => '2026-11-16T00:00:00Z')]));
     my $said = simulate('goal.json', '--days', 16, '--requests', '20k', '--weekend', '40%');
     my $line = lines_of($said->{runs}[0])->{'group 10'};

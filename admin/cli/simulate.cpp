@@ -33,6 +33,7 @@ struct Options {
     std::string click_rate = "0.5%";
     std::string conversion_rate = "5%";
     std::string weekend = "100%";
+    std::string outage_at;
     std::string strategy;
     std::string plot;
     uint64_t days = 6;
@@ -89,6 +90,17 @@ Validator is_share() {
         "SHARE");
 }
 
+Validator is_time_of_day() {
+    return Validator(
+        [](const std::string& text) {
+            const auto minutes = catalog::parse_clock(text);
+            return minutes && *minutes < 1440
+                       ? std::string()
+                       : fmt::format("must be a time of day like 19:00, not \"{}\"", text);
+        },
+        "HH:MM");
+}
+
 Validator is_strategy() {
     return Validator(
         [](const std::string& text) {
@@ -118,6 +130,9 @@ Scenario scenario_of(const Options& options) {
     s.click_rate = share_of(options.click_rate).value();
     s.conversion_rate = share_of(options.conversion_rate).value();
     s.weekend = share_of(options.weekend).value();
+    if (!options.outage_at.empty()) {
+        s.outage_at = Seconds{catalog::parse_clock(options.outage_at).value()} * 60;
+    }
     s.seed = options.seed;
     if (!options.strategy.empty()) {
         s.strategy = named<Strategy>(options.strategy);
@@ -146,6 +161,9 @@ Exit run(const Options& options) {
     check_traffic(options.traffic);
     if (options.compare && !options.strategy.empty()) {
         throw Failure(Exit::usage, "--compare is for all strategies: leave --strategy out.");
+    }
+    if (!options.outage_at.empty() && options.traffic != "outage") {
+        throw Failure(Exit::usage, "--outage-at needs --traffic outage.");
     }
     if (options.catalog == kStdin && options.traffic == kStdin) {
         throw Failure(Exit::usage, "only one of --catalog and --traffic can be standard input.");
@@ -212,6 +230,10 @@ void add_simulate(Arguments& app, Command& chosen) {
                     "Traffic of Saturdays and Sundays (default 100%)")
         ->check(is_share())
         ->option_text("SHARE");
+    sub->add_option("--outage-at", options->outage_at,
+                    "When the outage begins, UTC (default 14:00)")
+        ->check(is_time_of_day())
+        ->option_text("HH:MM");
     sub->add_option("--seed", options->seed, "Of the random numbers (default 1)")
         ->check(whole_number(0, INT32_MAX))
         ->option_text("N");
@@ -226,8 +248,8 @@ void add_simulate(Arguments& app, Command& chosen) {
     sub->add_flag("--json", options->json, "Print an object");
     sub->footer(
         "diurnal has 7.4 times the requests at 20:00 UTC that it has at 08:00; bursty adds\n"
-        "eight bursts of three to eight times that; outage takes 45 minutes away at 14:00\n"
-        "of the last day. A file has lines TIME,REQUESTS_PER_MINUTE like 09:30,120.\n"
+        "eight bursts of three to eight times that; outage takes 45 minutes of\n"
+        "the last day away. A file has lines TIME,REQUESTS_PER_MINUTE like 09:30,120.\n"
         "\n"
         "Requests ask for one placement at random and have a device, and nothing else that\n"
         "could be targeted, unless --request says more. Visitors have no session: frequency\n"

@@ -59,7 +59,7 @@ public:
           document_(with_strategy(document, scenario.strategy)),
           progress_(progress),
           traffic_(scenario.traffic, scenario.requests, scenario.weekend, scenario.seed,
-                   scenario.day),
+                   scenario.day + scenario.outage_at),
           node_(document_, scenario.seed * 4 + 1),
           arrivals_(scenario.seed * 4 + 2),
           after_(scenario.seed * 4 + 3),

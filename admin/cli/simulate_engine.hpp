@@ -23,6 +23,7 @@ struct Scenario {
     double click_rate = 0.005;      // of impressions
     double conversion_rate = 0.05;  // of clicks
     double weekend = 1;             // traffic on Saturday and Sunday
+    Seconds outage_at = 14 * 3600;  // since the midnight of `day`
     uint64_t seed = 1;
     std::optional<Strategy> strategy;    // for all groups
     std::optional<RequestFile> request;  // what is known of every visitor

@@ -21,7 +21,6 @@ constexpr Seconds kDay = 86'400;
 constexpr double kUsualRequests = 1'000'000;
 constexpr Seconds kPeak = 20 * 3600;
 constexpr int kBursts = 8;
-constexpr Seconds kOutageAt = 14 * 3600;
 constexpr Seconds kOutage = 45 * 60;
 
 // The busiest second has e² = 7.4 times the requests of the quietest.
@@ -55,7 +54,7 @@ std::string_view trimmed(std::string_view text) {
 }  // namespace
 
 Traffic::Traffic(const std::string& kind, std::optional<double> per_day, double weekend,
-                 uint64_t seed, Seconds last_day)
+                 uint64_t seed, Seconds outage_at)
     : per_day_(per_day.value_or(kUsualRequests)), weekend_(weekend), seed_(seed) {
     shape_.assign(kDay, 1);
     if (kind == "diurnal" || kind == "bursty" || kind == "outage") {
@@ -64,7 +63,7 @@ Traffic::Traffic(const std::string& kind, std::optional<double> per_day, double 
         }
         bursts_ = kind != "diurnal";
         if (kind == "outage") {
-            outage_ = {last_day + kOutageAt, last_day + kOutageAt + kOutage};
+            outage_ = {outage_at, outage_at + kOutage};
         }
     } else if (kind != "flat") {
         read_file(kind);

@@ -13,16 +13,16 @@ namespace ads::cli {
 class Traffic {
 public:
     // flat, diurnal, bursty, outage, or a file of lines TIME,REQUESTS_PER_MINUTE.
-    // Without `per_day` a file's numbers are taken as they are. `last_day` is the
-    // UTC midnight of the day with the outage. Saturdays and Sundays (UTC) have `weekend`
-    // times the requests of the other days. Throws Failure.
+    // Without `per_day` a file's numbers are taken as they are. `outage_at`: the moment at
+    // which the outage begins. Saturdays and Sundays (UTC) have `weekend` times the requests
+    // of the other days. Throws Failure.
     Traffic(const std::string& kind, std::optional<double> per_day, double weekend, uint64_t seed,
-            Seconds last_day);
+            Seconds outage_at);
 
     // How many requests are expected in a second. Ask in the order of time.
     double in_second(Seconds second);
 
-    // When nobody could ask, of the last day.
+    // When nobody could ask.
     std::optional<Interval> outage() const noexcept { return outage_; }
 
 private:
