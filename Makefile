@@ -237,6 +237,7 @@ bench: ## ratios of worker CPU per request, against nginx's own handlers
 	@scripts/bench --ship --events 200000
 	@t/bench/ingest --rows 50000
 	@t/bench/creatives
+	@t/bench/worker
 
 # ---- installing -------------------------------------------------------------------
 # Only what a program needs is installed; gdb finds its symbols in the folder for them.
