@@ -2,17 +2,28 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <unordered_map>
 #include <utility>
 
 namespace ads::cli {
 
+namespace {
+
+// CLI11 has no place for them.
+std::unordered_map<const CLI::Option*, std::vector<std::string>>& all_values() {
+    static std::unordered_map<const CLI::Option*, std::vector<std::string>> values;
+    return values;
+}
+
+}  // namespace
+
 Validator one_of(std::vector<std::string> words) {
-    const auto member = std::make_shared<CLI::IsMember>(std::move(words));
+    const auto member = std::make_shared<CLI::IsMember>(words);
     return {[member](const std::string& text) {
                 std::string copy = text;
                 return (*member)(copy);
             },
-            member->get_description()};
+            member->get_description(), std::move(words)};
 }
 
 Validator existing_file() {
@@ -30,7 +41,15 @@ Option* Option::required(bool is) {
     return this;
 }
 
+Option* Option::offer(std::vector<std::string> values) {
+    all_values()[&option_] = std::move(values);
+    return this;
+}
+
 Option* Option::check(Validator check) {
+    if (!check.values.empty()) {
+        offer(std::move(check.values));
+    }
     option_.check(CLI::Validator(std::move(check.fault), std::move(check.type)));
     return this;
 }
@@ -136,6 +155,12 @@ void Arguments::footer(const std::string& text) {
 
 void Arguments::callback(std::function<void()> f) {
     app_.callback(std::move(f));
+}
+
+const std::vector<std::string>& values_of(const CLI::Option& option) {
+    static const std::vector<std::string> none;
+    const auto found = all_values().find(&option);
+    return found == all_values().end() ? none : found->second;
 }
 
 void refuse_missing(const std::string& name) {

@@ -19,6 +19,7 @@ namespace ads::cli {
 struct Validator {
     std::function<std::string(const std::string&)> fault;
     std::string type;
+    std::vector<std::string> values;  // what a shell may offer; empty: it is not known
 };
 
 Validator one_of(std::vector<std::string> words);
@@ -30,6 +31,8 @@ public:
 
     Option* required(bool is = true);
     Option* check(Validator check);
+    // What a shell may offer; anything else is taken as well.
+    Option* offer(std::vector<std::string> values);
     Option* option_text(const std::string& text);
     Option* allow_extra_args(bool allowed);
     Option* delimiter(char between);
@@ -79,6 +82,9 @@ private:
     std::deque<Option> options_;
     std::deque<Arguments> commands_;
 };
+
+// What a shell may offer as the value of an option; empty if that is not known.
+const std::vector<std::string>& values_of(const CLI::Option& option);
 
 // An argument that is needed and not there.
 [[noreturn]] void refuse_missing(const std::string& name);

@@ -48,6 +48,22 @@ std::string cases_of(const CLI::App& root) {
     return cases;
 }
 
+// The values of an option, behind it.
+std::string value_cases_of(const CLI::App& root) {
+    std::string cases;
+    visit(root, "", [&](const CLI::App& app, const std::string& path) {
+        for (const auto* option : app.get_options()) {
+            const auto& values = values_of(*option);
+            for (const auto& name : option->get_lnames()) {
+                cases += values.empty() ? ""
+                                        : fmt::format("        \"{} --{}\") known=\"{}\" ;;\n",
+                                                      path, name, fmt::join(values, " "));
+            }
+        }
+    });
+    return cases;
+}
+
 std::string paths_of(const CLI::App& root) {
     std::string paths;
     visit(root, "", [&](const CLI::App&, const std::string& path) { paths += path + "|"; });
@@ -58,30 +74,36 @@ std::string bash_script(const CLI::App& root) {
     return fmt::format(R"(# bash completion for nginx-ads: source it, or put it into
 # /usr/share/bash-completion/completions/nginx-ads
 _nginx_ads() {{
-    local at="" word known="" i paths="|{}"
-    for ((i = 1; i < COMP_CWORD; i++)); do
+    local at="" word known="" i first=1 paths="|{}"
+    [[ "${{COMP_WORDS[1]}}" == help && "$COMP_CWORD" -gt 1 ]] && first=2
+    for ((i = first; i < COMP_CWORD; i++)); do
         word="${{COMP_WORDS[i]}}"
         [[ "$paths" == *"|$at $word|"* ]] && at="$at $word"
     done
     case "$at" in
 {}    esac
+    case "$at ${{COMP_WORDS[COMP_CWORD - 1]}}" in
+{}    esac
     COMPREPLY=($(compgen -W "$known" -- "${{COMP_WORDS[COMP_CWORD]}}"))
 }}
 complete -o default -F _nginx_ads nginx-ads
 )",
-                       paths_of(root), cases_of(root));
+                       paths_of(root), cases_of(root), value_cases_of(root));
 }
 
 std::string zsh_script(const CLI::App& root) {
     return fmt::format(R"(#compdef nginx-ads
 # zsh completion for nginx-ads: a file _nginx-ads in a folder of $fpath
 _nginx_ads() {{
-    local at="" known="" i paths="|{}"
+    local at="" known="" i first=2 paths="|{}"
     local -a list
-    for ((i = 2; i < CURRENT; i++)); do
+    [[ "${{words[2]}}" == help ]] && (( CURRENT > 2 )) && first=3
+    for ((i = first; i < CURRENT; i++)); do
         [[ "$paths" == *"|$at ${{words[i]}}|"* ]] && at="$at ${{words[i]}}"
     done
     case "$at" in
+{}    esac
+    case "$at ${{words[CURRENT - 1]}}" in
 {}    esac
     list=(${{=known}})
     compadd -a list || _files
@@ -93,7 +115,7 @@ else
     compdef _nginx_ads nginx-ads
 fi
 )",
-                       paths_of(root), cases_of(root));
+                       paths_of(root), cases_of(root), value_cases_of(root));
 }
 
 // ---- the manual ----

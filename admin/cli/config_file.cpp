@@ -18,7 +18,7 @@ namespace ads::cli {
 namespace {
 
 constexpr const char* kName = "nginx-ads.conf";
-constexpr auto kKeys = std::to_array<std::string_view>({"database", "state"});
+constexpr auto kKeys = std::to_array<std::string_view>({"database", "state", "status_url"});
 
 std::string_view trimmed(std::string_view text) {
     constexpr std::string_view kBlank = " \t\r";
@@ -60,7 +60,7 @@ std::string value_in(const std::string& file, const std::string& key) {
         if (equals == text.npos || std::find(kKeys.begin(), kKeys.end(), name) == kKeys.end()) {
             throw Failure(Exit::bad_input,
                           fmt::format("{}, line {}: must be \"database = CONNINFO\", \"state = "
-                                      "DIR\", or a comment with #.",
+                                      "DIR\", \"status_url = URL\", or a comment with #.",
                                       file, number));
         }
         if (name == key) {

@@ -244,7 +244,8 @@ Validator is_network() {
 }
 
 void add_database(Arguments* sub, const std::shared_ptr<Options>& options) {
-    sub->add_option("--database", options->work.database, kDatabaseHelp)->option_text("CONNINFO");
+    sub->add_option("--db,--database", options->work.database, kDatabaseHelp)
+        ->option_text("CONNINFO");
 }
 
 void add_limits(Arguments* sub, const std::shared_ptr<Options>& options) {

@@ -55,14 +55,15 @@ std::string size_text(uint64_t bytes) {
 
 class Doctor {
 public:
-    explicit Doctor(const Options& options) : options_(options) {}
+    explicit Doctor(const Options& options)
+        : options_(options), status_url_(status_url(options.status_url)) {}
 
     const Findings& run() {
         database();
         if (!options_.spool.empty()) {
             spool();
         }
-        if (!options_.status_url.empty()) {
+        if (!status_url_.empty()) {
             node();
         }
         return findings_;
@@ -273,9 +274,9 @@ private:
 
     void node() {
         HttpAnswer answer;
-        const std::string url = shown_url(options_.status_url);
+        const std::string url = shown_url(status_url_);
         try {
-            answer = http_get(options_.status_url, kHttpTimeout);
+            answer = http_get(status_url_, kHttpTimeout);
         } catch (const Failure& e) {
             findings_.problem("node", e.what(), "nginx -t, and the error log of nginx");
             return;
@@ -381,6 +382,7 @@ private:
     }
 
     const Options& options_;
+    const std::string status_url_;
     Findings findings_;
 };
 

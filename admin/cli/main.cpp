@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <exception>
 #include <optional>
 
@@ -42,6 +42,34 @@ void add_exit_codes(CLI::App& app) {
         sub->footer(footer + (footer.empty() ? "" : "\n\n") + kExitCodes);
         add_exit_codes(*sub);
     }
+}
+
+// What prints no JSON of its own says at least its errors so.
+void add_json(CLI::App& app) {
+    static bool asked = false;  // run() looks itself, before the line is read
+    const auto commands = app.get_subcommands([](CLI::App*) { return true; });
+    if (commands.empty() && app.get_option_no_throw("--json") == nullptr) {
+        app.add_flag("--json", asked, "Print errors as JSON");
+    }
+    for (auto* sub : commands) {
+        add_json(*sub);
+    }
+}
+
+// "help campaign list" is "campaign list --help".
+std::vector<std::string> arguments_of(int argc, char** argv) {
+    std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+    if (!arguments.empty() && arguments[0] == "help" &&
+        (arguments.size() == 1 || !arguments[1].starts_with('-'))) {
+        arguments.erase(arguments.begin());
+        arguments.emplace_back("--help");
+    }
+    return arguments;
+}
+
+void add_help(Arguments& app) {
+    auto* help = app.add_subcommand("help", "Print the help of a command");
+    help->footer("Example:\n  nginx-ads help campaign list");
 }
 
 // The heading over the lists of commands.
@@ -88,13 +116,16 @@ void describe(Arguments& arguments, Command& chosen) {
     add_dispatch(arguments, chosen);
     add_privacy(arguments, chosen);
     add_completion(arguments, chosen);
+    add_help(arguments);
+    add_json(app);
     call_commands(app);
 }
 
 // The exit code, unless the command line leaves a command to run.
-std::optional<Exit> read_command_line(CLI::App& app, int argc, char** argv) {
+std::optional<Exit> read_command_line(CLI::App& app, const std::vector<std::string>& arguments,
+                                      bool json) {
     try {
-        app.parse(argc, argv);
+        app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
         return std::nullopt;
     } catch (const CLI::CallForVersion& e) {
         out().put(fmt::format("{}\n", e.what()));
@@ -102,7 +133,7 @@ std::optional<Exit> read_command_line(CLI::App& app, int argc, char** argv) {
         add_exit_codes(app);
         out().put(app.help());
     } catch (const CLI::ParseError& e) {
-        return usage_error(app, e, std::vector<std::string>(argv + 1, argv + argc));
+        return usage_error(app, e, arguments, json);
     }
     return Exit::ok;
 }
@@ -113,9 +144,14 @@ Exit run(int argc, char** argv) {
         "What goes with the nginx-ads module: catalogs, decisions, the spool, keys, tokens, "
         "consent, PostgreSQL.");
     describe(arguments, chosen);
+    const std::vector<std::string> words = arguments_of(argc, argv);
+    const bool json = std::find(words.begin(), words.end(), "--json") != words.end();
+    if (json) {
+        print_messages_as_json();
+    }
     Exit exit = Exit::ok;
     try {
-        const auto ended = read_command_line(arguments.app(), argc, argv);
+        const auto ended = read_command_line(arguments.app(), words, json);
         exit = ended ? *ended : chosen();
         out().flush();
     } catch (const ReaderGone&) {
@@ -139,7 +175,7 @@ int main(int argc, char** argv) {
     } catch (const ReaderGone&) {
         return static_cast<int>(Exit::failed);  // while complaining
     } catch (const std::exception& e) {
-        std::fprintf(stderr, "nginx-ads: %s\n", e.what());
+        complain(e.what());
         return static_cast<int>(Exit::failed);
     }
 }

@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "config_file.hpp"
 #include "http.hpp"
 #include "output.hpp"
 #include "table.hpp"
@@ -47,6 +48,31 @@ Validator is_timeout() {
                                      printable(text));
         },
         "TIME");
+}
+
+std::string status_url(const std::string& option) {
+    if (!option.empty()) {
+        return option;
+    }
+    const Configured setting = configured("status_url");
+    if (!setting.value.empty()) {
+        const std::string fault = is_web_address().fault(setting.value);
+        if (!fault.empty()) {
+            throw Failure(Exit::bad_input,
+                          fmt::format("\"status_url\" in {}: {}.", setting.file, fault));
+        }
+    }
+    return setting.value;
+}
+
+std::string needed_status_url(const std::string& option) {
+    std::string url = status_url(option);
+    if (url.empty()) {
+        throw Failure(Exit::usage,
+                      "which node? Name its ads_status: --status-url URL, or a line \"status_url = "
+                      "URL\" in /etc/nginx-ads.conf.");
+    }
+    return url;
 }
 
 Json node_status(const std::string& url, const std::string& query, const std::string& timeout) {

@@ -14,6 +14,11 @@ namespace ads::cli {
 std::optional<std::chrono::milliseconds> parse_timeout(std::string_view text);
 Validator is_timeout();
 
+// Where a node has ads_status: the option, else what a configuration file says; may be empty.
+std::string status_url(const std::string& option);
+// The same; throws Failure if nothing says it.
+std::string needed_status_url(const std::string& option);
+
 // The node's status, with `query` added to the address. Throws Failure with one
 // sentence.
 Json node_status(const std::string& url, const std::string& query, const std::string& timeout);

@@ -9,11 +9,34 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "json.hpp"
+
 namespace ads::cli {
 
 namespace {
 
+bool json_messages = false;
+
+void write_error(std::string_view line) {
+    out().flush();
+    std::fwrite(line.data(), 1, line.size(), stderr);
+    std::fputc('\n', stderr);
+}
+
+void write_json(const char* kind, std::string_view message) {
+    struct Free {
+        void operator()(char* text) const noexcept { std::free(text); }
+    };
+    const Json object(json_object());
+    json_object_set_new(object.get(), kind, text_json(message));
+    const std::unique_ptr<char, Free> text(json_dumps(object.get(), JSON_COMPACT));
+    write_error(text == nullptr ? "{}" : text.get());
+}
+
 bool coloured(int fd) {
+    if (fd == STDERR_FILENO && json_messages) {
+        return false;
+    }
     const char* no_color = std::getenv("NO_COLOR");
     const char* term = std::getenv("TERM");
     return (no_color == nullptr || *no_color == '\0') &&
@@ -69,17 +92,27 @@ Output& out() {
     return output;
 }
 
+void print_messages_as_json() {
+    json_messages = true;
+}
+
 void error_line(std::string_view line) {
-    out().flush();
-    std::fwrite(line.data(), 1, line.size(), stderr);
-    std::fputc('\n', stderr);
+    json_messages ? write_json("message", line) : write_error(line);
 }
 
 void complain(std::string_view message) {
+    if (json_messages) {
+        write_json("error", message);
+        return;
+    }
     error_line(fmt::format("{} {}", painted(STDERR_FILENO, Colour::red, "nginx-ads:"), message));
 }
 
 void warn(std::string_view message) {
+    if (json_messages) {
+        write_json("warning", message);
+        return;
+    }
     error_line(fmt::format("nginx-ads: {} {}", painted(STDERR_FILENO, Colour::yellow, "warning:"),
                            message));
 }

@@ -55,6 +55,10 @@ private:
 
 Output& out();
 
+// From now on messages are JSON, an object per line: {"error": "…"}, {"warning": "…"} or
+// {"message": "…"}.
+void print_messages_as_json();
+
 // One line on standard error, after what stands in the output's buffer.
 void error_line(std::string_view line);
 void complain(std::string_view message);  // nginx-ads: MESSAGE

@@ -230,7 +230,7 @@ Exit run(const Options& options) {
     if (options.campaign != 0) {
         query += fmt::format("&campaign={}", options.campaign);
     }
-    const Json root = node_status(options.url, query, options.timeout);
+    const Json root = node_status(needed_status_url(options.url), query, options.timeout);
     Report report;
     report.bars = bars_of(root.get(), options.campaign);
     for (Bar& bar : report.bars) {
@@ -261,8 +261,8 @@ Exit run(const Options& options) {
 void add_pacing(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* sub = app.add_subcommand("pacing", "Show how today's budgets and caps of a node go");
-    sub->add_option("--status-url", options->url, "Where the node has ads_status")
-        ->required()
+    sub->add_option("--status-url", options->url,
+                    "Where the node has ads_status (default: nginx-ads.conf)")
         ->check(is_web_address())
         ->option_text("URL");
     sub->add_option("--campaign", options->campaign, "Only this campaign")

@@ -328,8 +328,8 @@ void add_options(Arguments* sub, const std::shared_ptr<Options>& options) {
         ->option_text("FILE");
     sub->add_option("--spool", options->spool, "The folder of ads_spool")->option_text("FOLDER");
     sub->add_option("--state", options->state, "The folder of ads_state")->option_text("FOLDER");
-    auto* database =
-        sub->add_option("--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
+    auto* database = sub->add_option("--db,--database", options->database, kDatabaseHelp)
+                         ->option_text("CONNINFO");
     sub->add_flag("--files-only", options->files_only, "There is no PostgreSQL")
         ->excludes(database);
     sub->add_option("--as", options->actor, "Who is named in the log (default $USER)")

@@ -383,7 +383,7 @@ Validator is_tick() {
 Arguments* add_worker(Arguments& parent, const std::shared_ptr<Options>& options, const char* name,
                       const char* what) {
     auto* sub = parent.add_subcommand(name, what);
-    sub->add_option("--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
+    sub->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
     sub->add_option("--instance", options->instance,
                     "The name in the table of runs (default HOST:PID)")
         ->option_text("NAME");
@@ -423,7 +423,7 @@ void add_scheduler(Arguments& app, Command& chosen) {
     once->callback([options, &chosen] { chosen = [options] { return tick_once(*options); }; });
 
     auto* state = sub->add_subcommand("status", "Say when tasks ran, and when they are due");
-    state->add_option("--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
+    state->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
     state->add_flag("--json", options->json, "Print an object");
     state->footer(
         "Example:\n"

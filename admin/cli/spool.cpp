@@ -179,7 +179,7 @@ const Validator kType(
                                       : fmt::format("must be one of {}, not \"{}\"",
                                                     fmt::join(Names<EventType>::list, ", "), text);
     },
-    "TYPE");
+    "TYPE", {Names<EventType>::list.begin(), Names<EventType>::list.end()});
 
 void add_filters(Arguments& app, Options& options) {
     app.add_option("--type", options.types, "Only events of this type; may be repeated")

@@ -304,14 +304,14 @@ Edited edit(const std::string& text, const Options& options, const std::string& 
 }
 
 // Until the node says the same: it looks twice a second.
-void wait_for(const Options& options, const std::vector<Stop>& now) {
+void wait_for(const std::string& url, const Options& options, const std::vector<Stop>& now) {
     std::set<std::string> expected;
     for (const auto& stop : now) {
         expected.insert(stop.target());
     }
     const auto ends = std::chrono::steady_clock::now() + *parse_timeout(options.timeout);
     for (;;) {
-        const Json root = node_status(options.url, "limit=0", options.timeout);
+        const Json root = node_status(url, "limit=0", options.timeout);
         bool same = number_of(root.get(), "stop_list_entries") == expected.size();
         const json_t* list = json_object_get(root.get(), "stopped");  // the first of them
         for (size_t i = 0; i < json_array_size(list); i++) {
@@ -420,8 +420,8 @@ Exit run(const Options& options) {
         edited = edit(text, options, path);
         write_atomically(path, edited.text, 0644);  // workers are somebody else
     }
-    if (!options.url.empty()) {
-        wait_for(options, edited.now);
+    if (const std::string url = status_url(options.url); !url.empty()) {
+        wait_for(url, options, edited.now);
     }
     show(options, edited);
     return Exit::ok;
@@ -465,7 +465,8 @@ void add(Arguments& app, Command& chosen, bool lift) {
         sub->add_flag("--force", options->force,
                       "Stop it even if the catalog does not have it or cannot be read");
     }
-    sub->add_option("--status-url", options->url, "Wait until the node follows")
+    sub->add_option("--status-url", options->url,
+                    "Wait until the node follows (default: nginx-ads.conf)")
         ->check(is_web_address())
         ->option_text("URL");
     sub->add_option("--timeout", options->timeout, "Wait no longer (default 5s)")

@@ -147,13 +147,15 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
 }
 
 Exit usage_error(CLI::App& app, const CLI::ParseError& error,
-                 const std::vector<std::string>& arguments) {
+                 const std::vector<std::string>& arguments, bool json) {
     const Reached reached = reach(app, arguments);
     const bool incomplete = reached.stray.empty() && needs_command(*reached.app);
     if (incomplete && !reached.option.empty()) {
         complain(extra(reached.option, reached));
     } else if (incomplete) {
-        error_line(app.help());
+        if (!json) {
+            error_line(app.help());
+        }
         complain(fmt::format("\"{}\" needs one of the commands above.", reached.path));
     } else {
         complain(explain(error, reached));
