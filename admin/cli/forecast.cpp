@@ -1,13 +1,13 @@
-// nginx-ads forecast: when a budget is gone, by what was spent in the last week.
+// nginx-ads forecast: how much of a budget will be delivered by when, by the last week.
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "commands.hpp"
-#include "core/types.hpp"
-#include "database.hpp"
+#include "forecast_data.hpp"
 #include "json.hpp"
+#include "money.hpp"
 #include "options.hpp"
 #include "table.hpp"
 
@@ -21,103 +21,92 @@ struct Options {
     bool json = false;
 };
 
-enum Column {
-    kId,
-    kName,
-    kStatus,
-    kZone,
-    kType,
-    kBudget,
-    kSpent,
-    kAverage,
-    kDaysRemaining,
-    kExhaustion,
-    kProjected,
-    kEarly,
-    kDaysToEnd,
-    kDelivery,
-};
-
-std::string money(double cents) {
-    return fmt::format("{:.2f}", cents / 100);
-}
-
 // ---- for people ----
 
-void show_days(const Rows& days) {
+void show_days(const Forecast& forecast) {
     double most = 0;
-    for (size_t i = 0; i < days.size(); i++) {
-        most = std::max(most, days.real(i, 1));
+    for (const auto& day : forecast.days) {
+        most = std::max(most, day.spend_cents);
     }
-    for (size_t i = 0; i < days.size(); i++) {
-        const double spend = days.real(i, 1);
-        out().put(fmt::format("  {}  {:>12}  {}\n", days.at(i, 0), money(spend),
+    for (const auto& [day, spend] : forecast.days) {
+        out().put(fmt::format("  {}  {:>12}  {}\n", day, rounded_money(spend, forecast.currency),
                               bar(most > 0 ? spend / most : 0, 32)));
     }
 }
 
-void show(const Rows& rows, const Rows& days) {
-    const bool daily = rows.at(0, kType) == "daily";
-    out().put(fmt::format(
-        "{}  {}, {}\n",
-        painted(STDOUT_FILENO, Colour::bold,
-                fmt::format("Campaign {} {}", rows.at(0, kId), printable(rows.at(0, kName)))),
-        rows.at(0, kStatus),
-        rows.null(0, kType)
-            ? std::string("no budget")
-            : fmt::format("{} budget {}", rows.at(0, kType), money(rows.real(0, kBudget)))));
-    show_days(days);
-    out().put(fmt::format("  spent {}, {} a day\n", money(rows.real(0, kSpent)),
-                          money(rows.real(0, kAverage))));
-    if (!rows.null(0, kExhaustion)) {
-        const bool early = rows.flag(0, kEarly);
-        out().put(fmt::format(
-            "  the budget lasts {:.1f} days, until {}{}\n", rows.real(0, kDaysRemaining),
-            rows.at(0, kExhaustion),
-            early ? painted(STDOUT_FILENO, Colour::red, ": before the flight ends") : ""));
-    } else if (daily && !rows.null(0, kDelivery)) {
-        out().put(fmt::format("  {:.1f} % of each day's budget\n", 100 * rows.real(0, kDelivery)));
+void show(const Forecast& f) {
+    out().put(
+        painted(STDOUT_FILENO, f.will_exhaust_early ? Colour::red : Colour::bold, summary_of(f)) +
+        "\n");
+    out().put(fmt::format("Campaign {} {}, {}, {}\n", f.campaign, printable(f.name), f.status,
+                          f.budget_type
+                              ? fmt::format("{} budget {}", *f.budget_type,
+                                            rounded_money(f.budget_cents.value_or(0), f.currency))
+                              : std::string("no budget")));
+    if (f.goal_count) {
+        out().put(fmt::format("  goals of its ad groups: {} of {}, {} in the end\n",
+                              grouped(f.goal_done.value_or(0)), grouped(*f.goal_count),
+                              grouped(f.goal_projected.value_or(0))));
     }
-    if (rows.real(0, kAverage) <= 0) {
-        out().put("  nothing was spent in the last 7 days\n");
-    } else if (!rows.null(0, kDaysToEnd) || rows.at(0, kType) == "lifetime") {
-        out().put(fmt::format("  {} in the end\n", money(rows.real(0, kProjected))));
+    show_days(f);
+    out().put(fmt::format("  spent {}, {} a day in the last 7 days\n",
+                          rounded_money(f.spent_cents, f.currency),
+                          rounded_money(f.average_daily_spend, f.currency)));
+    if (f.exhaustion_date) {
+        out().put(fmt::format("  the budget lasts {:.1f} days, until {}\n",
+                              f.days_remaining.value_or(0), *f.exhaustion_date));
+    }
+    if (f.average_daily_spend > 0 && (f.days_to_end || f.budget_type == "lifetime")) {
+        out().put(fmt::format("  projected total: {}\n",
+                              rounded_money(f.projected_total_spend, f.currency)));
     }
 }
 
 // ---- for programs ----
 
-void show_json(const Rows& rows, const Rows& days) {
+void show_json(const Forecast& f) {
     const Json root(json_object());
     const auto set = [&](const char* name, json_t* value) {
         json_object_set_new(root.get(), name, value);
     };
-    const auto text = [&](int column) {
-        return rows.null(0, column) ? json_null() : text_json(rows.at(0, column));
+    const auto text = [](const std::optional<std::string>& value) {
+        return value ? text_json(*value) : json_null();
     };
-    const auto real = [&](int column) {
-        return rows.null(0, column) ? json_null() : json_real(rows.real(0, column));
+    const auto real = [](const std::optional<double>& value) {
+        return value ? json_real(*value) : json_null();
     };
-    set("campaign", json_integer(rows.number(0, kId)));
-    set("name", text(kName));
-    set("status", text(kStatus));
-    set("timezone", text(kZone));
-    set("budget_type", text(kType));
-    set("budget_cents", real(kBudget));
-    set("spent_cents", real(kSpent));
-    set("average_daily_spend", real(kAverage));
-    set("days_remaining", real(kDaysRemaining));
-    set("exhaustion_date", text(kExhaustion));
-    set("projected_total_spend", real(kProjected));
-    set("will_exhaust_early", json_boolean(rows.flag(0, kEarly)));
-    set("days_to_end", real(kDaysToEnd));
-    set("delivery", real(kDelivery));
+    const auto count = [](const std::optional<uint64_t>& value) {
+        return value ? number_json(*value) : json_null();
+    };
+    set("summary", text_json(summary_of(f)));
+    set("campaign", number_json(f.campaign));
+    set("name", text_json(f.name));
+    set("status", text_json(f.status));
+    set("timezone", text_json(f.timezone));
+    set("currency", f.currency.empty() ? json_null() : text_json(f.currency));
+    set("flight", text_json(f.flight));
+    set("delivery", real(f.delivery));
+    set("deliver_by", text(f.deliver_by));
+    set("starts_on", text(f.starts_on));
+    set("ends_on", text(f.ends_on));
+    set("days_to_end", real(f.days_to_end));
+    set("budget_type", text(f.budget_type));
+    set("budget_cents", real(f.budget_cents));
+    set("spent_cents", json_real(f.spent_cents));
+    set("average_daily_spend", json_real(f.average_daily_spend));
+    set("days_remaining", real(f.days_remaining));
+    set("exhaustion_date", text(f.exhaustion_date));
+    set("will_exhaust_early", json_boolean(f.will_exhaust_early));
+    set("projected_total_spend", json_real(f.projected_total_spend));
+    set("goal_count", count(f.goal_count));
+    set("goal_done", count(f.goal_done));
+    set("goal_projected", count(f.goal_projected));
     json_t* list = json_array();
-    for (size_t i = 0; i < days.size(); i++) {
-        json_t* day = json_object();
-        json_object_set_new(day, "day", text_json(days.at(i, 0)));
-        json_object_set_new(day, "spend_cents", json_real(days.real(i, 1)));
-        json_array_append_new(list, day);
+    for (const auto& [day, spend] : f.days) {
+        json_t* item = json_object();
+        json_object_set_new(item, "day", text_json(day));
+        json_object_set_new(item, "spend_cents", json_real(spend));
+        json_array_append_new(list, item);
     }
     set("days", list);
     print_json(root);
@@ -125,20 +114,9 @@ void show_json(const Rows& rows, const Rows& days) {
 
 Exit forecast(const Options& options) {
     Database database(options.database, "nginx-ads forecast");
-    const std::string id = std::to_string(options.campaign);
     try {
-        const Rows rows = database.run(
-            "SELECT campaign_id, name, status, timezone, budget_type, budget_cents, spent_cents, "
-            "average_daily_spend, days_remaining, to_char(exhaustion_date, 'YYYY-MM-DD'), "
-            "projected_total_spend, will_exhaust_early, days_to_end, delivery "
-            "FROM ads.forecast($1)",
-            {id});
-        if (rows.empty()) {
-            throw Failure(Exit::bad_input, fmt::format("there is no campaign {}.", id));
-        }
-        const Rows days = database.run(
-            "SELECT to_char(day, 'YYYY-MM-DD'), spend_cents FROM ads.recent_spend($1)", {id});
-        options.json ? show_json(rows, days) : show(rows, days);
+        const Forecast forecast = read_forecast(database, options.campaign);
+        options.json ? show_json(forecast) : show(forecast);
     } catch (const SqlError& e) {
         throw explained(e);
     }
@@ -149,18 +127,20 @@ Exit forecast(const Options& options) {
 
 void add_forecast(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
-    auto* sub = app.add_subcommand("forecast", "Say how long a budget lasts");
+    auto* sub = app.add_subcommand("forecast",
+                                   "Say how much of a budget or goal will be delivered by when");
     sub->require_subcommand(1);
     auto* campaign = sub->add_subcommand("campaign", "Of a campaign, by its last 7 days");
     campaign->add_option("ID", options->campaign, "The campaign")
         ->required()
         ->check(whole_number(1, 0xffff'ffff))
         ->option_text(" ");
-    campaign->add_option("--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
+    campaign->add_option("--db,--database", options->database, kDatabaseHelp)
+        ->option_text("CONNINFO");
     campaign->add_flag("--json", options->json, "Print an object; money is cents");
     campaign->footer(
         "A lifetime budget is used up one day; of a daily one it is said how much of it is\n"
-        "delivered.\n"
+        "delivered; without a budget, of the goals of the ad groups.\n"
         "\n"
         "Example:\n"
         "  nginx-ads forecast campaign 7");

@@ -13,66 +13,89 @@ namespace ads::cli {
 namespace {
 
 constexpr size_t kGap = 2;
-constexpr size_t kLeastColumn = 6;
+constexpr size_t kLeastText = 12;   // a column of text is not made narrower to keep a spare one,
+constexpr size_t kLeastColumn = 6;  // nor than this at all
 
 bool is_number(const std::string& text) {
-    return !text.empty() && text.find_first_not_of("0123456789.,-") == text.npos;
-}
-
-// Takes from the widest column of text until all fit.
-void narrow(std::vector<size_t>& widths, const std::vector<bool>& numbers, size_t room) {
-    size_t total = std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
-    while (total > room) {
-        size_t widest = widths.size();
-        for (size_t i = 0; i < widths.size(); i++) {
-            if (!numbers[i] && widths[i] > kLeastColumn &&
-                (widest == widths.size() || widths[i] > widths[widest])) {
-                widest = i;
-            }
-        }
-        if (widest == widths.size()) {
-            return;
-        }
-        widths[widest]--;
-        total--;
-    }
+    return !text.empty() && text.find_first_not_of("0123456789.,+-%") == text.npos;
 }
 
 }  // namespace
 
-void Grid::print(size_t indent) const {
-    std::vector<size_t> widths;
-    std::vector<bool> right;
+size_t Grid::total(const std::vector<Column>& columns) {
+    return std::accumulate(columns.begin(), columns.end(), kGap * (columns.size() - 1),
+                           [](size_t sum, const Column& c) { return sum + c.width; });
+}
+
+// Takes from the widest column of text until all fit.
+void Grid::narrow(std::vector<Column>& columns, size_t room, size_t least) {
+    for (size_t over = total(columns); over > room; over--) {
+        Column* widest = nullptr;
+        for (auto& column : columns) {
+            if (!column.number && column.width > least &&
+                (widest == nullptr || column.width > widest->width)) {
+                widest = &column;
+            }
+        }
+        if (widest == nullptr) {
+            return;
+        }
+        widest->width--;
+    }
+}
+
+void Grid::fit(std::vector<Column>& columns, size_t room) const {
+    std::vector<Column> fitting = columns;
+    narrow(fitting, room, kLeastText);
+    for (size_t i = 0; i < spare_.size() && total(fitting) > room; i++) {
+        std::erase_if(columns, [&](const Column& c) { return heads_[c.at] == spare_[i]; });
+        fitting = columns;
+        narrow(fitting, room, kLeastText);
+    }
+    narrow(fitting, room, kLeastColumn);
+    columns = std::move(fitting);
+}
+
+std::string Grid::text(size_t indent, size_t width, bool bold) const {
+    std::vector<Column> shown;
     for (size_t i = 0; i < heads_.size(); i++) {
-        size_t width = columns(heads_[i]);
-        bool numbers = !rows_.empty();
+        Column column{i, columns(heads_[i]), !rows_.empty()};
         for (const auto& row : rows_) {
-            width = std::max(width, columns(row[i]));
-            numbers = numbers && (row[i].empty() || is_number(row[i]));
+            column.width = std::max(column.width, columns(row[i]));
+            column.number = column.number && (row[i].empty() || is_number(row[i]));
         }
-        widths.push_back(width);
-        right.push_back(numbers);
+        column.width = std::max(column.width, foot_.empty() ? 0 : columns(foot_[i]));
+        shown.push_back(column);
     }
-    const bool terminal = isatty(STDOUT_FILENO) == 1;
-    if (terminal) {
-        narrow(widths, right, terminal_width() - indent);
+    if (width > 0) {
+        fit(shown, width - std::min(width - 1, indent));
     }
-    const auto line = [&](const std::vector<std::string>& cells, bool head) {
-        std::string text(indent, ' ');
-        for (size_t i = 0; i < cells.size(); i++) {
-            const std::string shown = fitted(cells[i], widths[i]);
-            const std::string gap(widths[i] - std::min(widths[i], columns(shown)), ' ');
-            text += right[i] ? gap + shown : shown + gap;
-            text.append(i + 1 < cells.size() ? kGap : 0, ' ');
+    std::string lines;
+    const auto add_line = [&](const std::vector<std::string>& cells, bool strong) {
+        std::string line(indent, ' ');
+        for (const auto& column : shown) {
+            const std::string cell = fitted(cells[column.at], column.width);
+            const std::string gap(column.width - std::min(column.width, columns(cell)), ' ');
+            const bool right = column.number && (&cells != &foot_ || is_number(cell));
+            line += right ? gap + cell : cell + gap;
+            line.append(&column == &shown.back() ? 0 : kGap, ' ');
         }
-        text.erase(text.find_last_not_of(' ') + 1);
-        text = terminal ? fitted(text, terminal_width()) : text;
-        out().put((head ? painted(STDOUT_FILENO, Colour::bold, text) : text) + '\n');
+        line.erase(line.find_last_not_of(' ') + 1);
+        line = width > 0 ? fitted(line, width) : line;
+        lines += (strong && bold ? painted(STDOUT_FILENO, Colour::bold, line) : line) + '\n';
     };
-    line(heads_, true);
+    add_line(heads_, true);
     for (const auto& row : rows_) {
-        line(row, false);
+        add_line(row, false);
     }
+    if (!foot_.empty()) {
+        add_line(foot_, true);
+    }
+    return lines;
+}
+
+void Grid::print(size_t indent) const {
+    out().put(text(indent, isatty(STDOUT_FILENO) == 1 ? terminal_width() : 0, true));
 }
 
 }  // namespace ads::cli

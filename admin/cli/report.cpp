@@ -1,15 +1,16 @@
 // nginx-ads report: figures from the hourly roll-ups, as a table, CSV or JSON.
 #include <fmt/format.h>
-#include <unistd.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "commands.hpp"
-#include "core/types.hpp"
-#include "database.hpp"
+#include "grid.hpp"
 #include "json.hpp"
-#include "moment.hpp"
+#include "money.hpp"
 #include "options.hpp"
+#include "report_data.hpp"
 #include "table.hpp"
 
 namespace ads::cli {
@@ -17,60 +18,125 @@ namespace ads::cli {
 namespace {
 
 struct Options {
-    std::string by = "campaign";
+    ReportQuery query;
     std::string database;
-    std::string from;
-    std::string to;
-    std::string zone = "UTC";
     std::string format = "table";
-    Id campaign = 0;
-    uint64_t limit = 0;  // 0: all
+    bool json = false;
 };
 
-enum Column {
-    kKey,
-    kName,
-    kServes,
-    kImpressions,
-    kViewables,
-    kClicks,
-    kConversions,
-    kInvalid,
-    kSpend,
-};
-constexpr const char* kCounts[] = {"serves", "impressions", "viewables",
-                                   "clicks", "conversions", "invalid"};
+constexpr std::string_view kNothing = "-";
 
-double click_rate(const Rows& rows, size_t row) {
-    const auto impressions = static_cast<double>(rows.number(row, kImpressions));
-    return impressions > 0 ? static_cast<double>(rows.number(row, kClicks)) / impressions : 0;
+std::string upper(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(), [](char c) {
+        return static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    });
+    return text;
 }
 
-bool by_id(const Options& options) {
-    return options.by == "campaign" || options.by == "ad-group" || options.by == "creative";
+bool has_names(const std::string& dimension) {
+    return dimension == "campaign" || dimension == "ad-group" || dimension == "creative" ||
+           dimension == "placement";
 }
 
-void show_table(const Options& options, const Rows& rows) {
-    const bool names = by_id(options) || options.by == "placement";
-    out().put(fmt::format("{:<18}{}{:>10}{:>12}{:>9}{:>8}{:>9}{:>8}{:>12}\n", options.by,
-                          names ? padded("name", 22) : "", "serves", "impressions", "clicks", "CTR",
-                          "conv.", "invalid", "spend"));
-    for (size_t i = 0; i < rows.size(); i++) {
-        const auto count = [&](int column) {
-            return grouped(static_cast<uint64_t>(rows.number(i, column)));
-        };
-        const std::string key = printable(rows.at(i, kKey));
-        out().put(fmt::format(
-            "{}{}{:>10}{:>12}{:>9}{:>8}{:>9}{:>8}{:>12}\n", padded(key.empty() ? "-" : key, 18),
-            names ? padded(printable(rows.at(i, kName)), 22) : "", count(kServes),
-            count(kImpressions), count(kClicks), fmt::format("{:.2f}%", 100 * click_rate(rows, i)),
-            count(kConversions), count(kInvalid),
-            fmt::format("{:.2f}", rows.real(i, kSpend) / 100)));
+bool has_ids(const std::string& dimension) {
+    return has_names(dimension) && dimension != "placement";
+}
+
+std::string percent(const std::optional<double>& rate, int places) {
+    return rate ? fmt::format("{:.{}f}%", 100 * *rate, places) : std::string(kNothing);
+}
+
+std::string change(double now, double before) {
+    return before > 0 ? fmt::format("{:+.0f}%", 100 * (now / before - 1)) : std::string(kNothing);
+}
+
+// ---- for people ----
+
+std::vector<std::string> cells_of(const Figures& figures, const Figures* before, bool filled,
+                                  const std::string& currency) {
+    std::vector<std::string> cells;
+    if (filled) {
+        cells = {grouped(figures.requests.value_or(0)), percent(figures.fill_rate, 1)};
     }
-    if (rows.empty()) {
-        out().put("no events in that time\n");
+    cells.insert(cells.end(), {grouped(figures.serves), grouped(figures.impressions)});
+    if (before != nullptr) {
+        cells.insert(cells.end(), {grouped(before->impressions),
+                                   change(static_cast<double>(figures.impressions),
+                                          static_cast<double>(before->impressions))});
     }
+    cells.insert(cells.end(),
+                 {percent(figures.viewable_rate, 1), grouped(figures.clicks),
+                  percent(figures.click_rate, 2), grouped(figures.conversions),
+                  grouped(figures.invalid), rounded_money(figures.spend_cents, currency)});
+    if (before != nullptr) {
+        cells.insert(cells.end(), {rounded_money(before->spend_cents, currency),
+                                   change(figures.spend_cents, before->spend_cents)});
+    }
+    cells.push_back(figures.ecpm_cents ? rounded_money(*figures.ecpm_cents, currency)
+                                       : std::string(kNothing));
+    return cells;
 }
+
+std::vector<std::string> heads_of(const std::vector<std::string>& dimensions, bool filled,
+                                  bool previous) {
+    std::vector<std::string> heads;
+    for (const auto& dimension : dimensions) {
+        heads.push_back(upper(dimension));
+        if (has_names(dimension)) {
+            heads.push_back("NAME");
+        }
+    }
+    if (filled) {
+        heads.insert(heads.end(), {"REQUESTS", "FILL"});
+    }
+    heads.insert(heads.end(), {"SERVES", "IMPRESSIONS"});
+    if (previous) {
+        heads.insert(heads.end(), {"BEFORE", "CHANGE"});
+    }
+    heads.insert(heads.end(), {"VIEWABLE", "CLICKS", "CTR", "CONVERSIONS", "INVALID", "SPEND"});
+    if (previous) {
+        heads.insert(heads.end(), {"SPENT BEFORE", "CHANGE OF SPEND"});
+    }
+    heads.push_back("ECPM");
+    return heads;
+}
+
+void show_table(const Options& options, const Report& report) {
+    if (report.rows.empty()) {
+        out().put(fmt::format("no events from {} to {}\n", report.period.from, report.period.to));
+        return;
+    }
+    const auto dimensions = report_dimensions(options.query.by);
+    const bool filled = std::any_of(report.rows.begin(), report.rows.end(),
+                                    [](const ReportRow& row) { return row.now.requests; });
+    const bool previous = options.query.previous;
+    Grid grid(heads_of(dimensions, filled, previous));
+    grid.spare({"INVALID", "CONVERSIONS", "SERVES", "VIEWABLE", "SPENT BEFORE", "BEFORE", "ECPM",
+                "CTR", "REQUESTS"});
+    for (const auto& row : report.rows) {
+        std::vector<std::string> cells;
+        for (size_t i = 0; i < dimensions.size(); i++) {
+            const std::string key = printable(row.keys[i].key);
+            cells.push_back(key.empty() ? std::string(kNothing) : key);
+            if (has_names(dimensions[i])) {
+                cells.push_back(printable(row.keys[i].name));
+            }
+        }
+        const auto figures =
+            cells_of(row.now, previous ? &row.before : nullptr, filled, report.currency);
+        cells.insert(cells.end(), figures.begin(), figures.end());
+        grid.add(std::move(cells));
+    }
+    const auto total = cells_of(report.total.now, previous ? &report.total.before : nullptr, filled,
+                                report.currency);
+    std::vector<std::string> foot = {"total"};
+    foot.resize(heads_of(dimensions, filled, previous).size() - total.size());
+    foot.insert(foot.end(), total.begin(), total.end());
+    grid.foot(std::move(foot));
+    grid.print();
+}
+
+// ---- for programs ----
 
 // RFC 4180. What a spreadsheet would take for a formula begins with a quote.
 std::string csv_field(std::string_view text) {
@@ -87,78 +153,151 @@ std::string csv_field(std::string_view text) {
     return fmt::format("\"{}\"", field);
 }
 
-void show_csv(const Options& options, const Rows& rows) {
-    out().put(
-        fmt::format("{},name,serves,impressions,viewables,clicks,conversions,invalid,"
-                    "spend_cents,ctr\n",
-                    options.by == "ad-group" ? "ad_group" : options.by));
-    for (size_t i = 0; i < rows.size(); i++) {
-        std::string line =
-            fmt::format("{},{}", csv_field(rows.at(i, kKey)), csv_field(rows.at(i, kName)));
-        for (int column = kServes; column <= kSpend; column++) {
-            line += fmt::format(",{}", rows.at(i, column));
+template <class T>
+std::string csv_number(const std::optional<T>& number) {
+    return number ? fmt::format("{}", *number) : std::string();
+}
+
+std::string csv_figures(const Figures& f) {
+    return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_number(f.requests),
+                       csv_number(f.unfilled), csv_number(f.fill_rate), f.serves, f.impressions,
+                       f.viewables, csv_number(f.viewable_rate), f.clicks, csv_number(f.click_rate),
+                       f.conversions, f.invalid, f.spend_cents, csv_number(f.ecpm_cents));
+}
+
+void show_csv(const Options& options, const Report& report) {
+    constexpr std::string_view kFigures[] = {
+        "requests",  "unfilled",      "fill_rate", "serves", "impressions",
+        "viewables", "viewable_rate", "clicks",    "ctr",    "conversions",
+        "invalid",   "spend_cents",   "ecpm_cents"};
+    std::string head;
+    for (const auto& dimension : report_dimensions(options.query.by)) {
+        std::string column = dimension;
+        std::replace(column.begin(), column.end(), '-', '_');
+        head +=
+            head.empty() ? fmt::format("{},name", column) : fmt::format(",{0},{0}_name", column);
+    }
+    head += fmt::format(",{}", fmt::join(kFigures, ","));
+    if (options.query.previous) {
+        head += fmt::format(",previous_{}", fmt::join(kFigures, ",previous_"));
+    }
+    out().put(head + '\n');
+    for (const auto& row : report.rows) {
+        for (const auto& key : row.keys) {
+            out().put(fmt::format("{},{},", csv_field(key.key), csv_field(key.name)));
         }
-        out().put(fmt::format("{},{:.6f}\n", line, click_rate(rows, i)));
+        out().put(csv_figures(row.now));
+        out().put(options.query.previous ? "," + csv_figures(row.before) + "\n" : "\n");
     }
 }
 
-void show_json(const Options& options, const Rows& rows, const Rows& window) {
+template <class T>
+json_t* number_or_null(const std::optional<T>& number) {
+    if (!number) {
+        return json_null();
+    }
+    if constexpr (std::is_integral_v<T>) {
+        return number_json(*number);
+    } else {
+        return json_real(*number);
+    }
+}
+
+json_t* figures_json(const Figures& f, json_t* object) {
+    const auto set = [&](const char* name, json_t* value) {
+        json_object_set_new(object, name, value);
+    };
+    set("requests", number_or_null(f.requests));
+    set("unfilled", number_or_null(f.unfilled));
+    set("fill_rate", number_or_null(f.fill_rate));
+    set("serves", number_json(f.serves));
+    set("impressions", number_json(f.impressions));
+    set("viewables", number_json(f.viewables));
+    set("viewable_rate", number_or_null(f.viewable_rate));
+    set("clicks", number_json(f.clicks));
+    set("ctr", number_or_null(f.click_rate));
+    set("conversions", number_json(f.conversions));
+    set("invalid", number_json(f.invalid));
+    set("spend_cents", json_real(f.spend_cents));
+    set("ecpm_cents", number_or_null(f.ecpm_cents));
+    return object;
+}
+
+json_t* row_json(const ReportRow& row, const std::vector<std::string>& dimensions, bool previous) {
+    json_t* object = json_object();
+    for (size_t i = 0; i < row.keys.size(); i++) {
+        const auto& [key, name] = row.keys[i];
+        json_object_set_new(object, i == 0 ? "key" : "key2",
+                            has_ids(dimensions[i])
+                                ? json_integer(std::strtoll(key.c_str(), nullptr, 10))
+                                : text_json(key));
+        json_object_set_new(object, i == 0 ? "name" : "name2", text_json(name));
+    }
+    figures_json(row.now, object);
+    if (previous) {
+        json_object_set_new(object, "previous", figures_json(row.before, json_object()));
+    }
+    return object;
+}
+
+void show_json(const Options& options, const Report& report) {
+    const bool previous = options.query.previous;
+    const auto dimensions = report_dimensions(options.query.by);
     const Json root(json_object());
-    json_object_set_new(root.get(), "by", text_json(options.by));
-    json_object_set_new(root.get(), "from", text_json(window.at(0, 2)));
-    json_object_set_new(root.get(), "to", text_json(window.at(0, 3)));
+    const auto set = [&](json_t* object, const char* name, const std::string& text) {
+        json_object_set_new(object, name, text_json(text));
+    };
+    set(root.get(), "by", options.query.by);
+    set(root.get(), "from", report.period.from);
+    set(root.get(), "to", report.period.to);
+    json_object_set_new(root.get(), "currency",
+                        report.currency.empty() ? json_null() : text_json(report.currency));
+    if (previous) {
+        json_t* before = json_object();
+        set(before, "from", report.before.from);
+        set(before, "to", report.before.to);
+        json_object_set_new(root.get(), "previous", before);
+    }
     json_t* list = json_array();
-    for (size_t i = 0; i < rows.size(); i++) {
-        json_t* item = json_object();
-        json_object_set_new(
-            item, "key",
-            by_id(options) ? json_integer(rows.number(i, kKey)) : text_json(rows.at(i, kKey)));
-        json_object_set_new(item, "name", text_json(rows.at(i, kName)));
-        for (int column = kServes; column <= kInvalid; column++) {
-            json_object_set_new(item, kCounts[column - kServes],
-                                json_integer(rows.number(i, column)));
-        }
-        json_object_set_new(item, "spend_cents", json_real(rows.real(i, kSpend)));
-        json_object_set_new(item, "ctr", json_real(click_rate(rows, i)));
-        json_array_append_new(list, item);
+    for (const auto& row : report.rows) {
+        json_array_append_new(list, row_json(row, dimensions, previous));
     }
     json_object_set_new(root.get(), "rows", list);
+    json_object_set_new(root.get(), "total", row_json(report.total, {}, previous));
     print_json(root);
 }
 
-std::string moment_of_option(const std::string& text) {
-    return text.empty() ? std::string() : moment_text(*parse_moment(text));
+Validator is_report_by() {
+    return Validator(
+        [](const std::string& text) {
+            return !report_dimensions(text).empty()
+                       ? std::string()
+                       : fmt::format("must be one or two of {}, not \"{}\"",
+                                     fmt::join(all_report_dimensions(), ", "), printable(text));
+        },
+        "WHAT", all_report_dimensions());
+}
+
+Validator is_bound() {
+    return Validator(
+        [](const std::string& text) {
+            return is_period_bound(text)
+                       ? std::string()
+                       : fmt::format(
+                             "must be a day like 2026-11-18, today or yesterday, or a time "
+                             "like 2026-11-18T04:00:00Z or seconds since 1970, not \"{}\"",
+                             printable(text));
+        },
+        "DAY", {"today", "yesterday", "now"});
 }
 
 Exit report(const Options& options) {
     Database database(options.database, "nginx-ads report");
     try {
-        if (database.value("SELECT EXISTS (SELECT FROM pg_timezone_names WHERE name = $1)",
-                           {options.zone}) != "t") {
-            throw Failure(Exit::bad_input,
-                          fmt::format("there is no time zone \"{}\".", printable(options.zone)));
-        }
-        const Rows window = database.run(
-            "SELECT w.since, w.until, ads.moment_text(w.since), ads.moment_text(w.until), "
-            "w.since < w.until FROM (SELECT coalesce(nullif($1, '')::timestamptz, "
-            "ads.now() - interval '30 days') AS since, coalesce(nullif($2, '')::timestamptz, "
-            "ads.now()) AS until) w",
-            {moment_of_option(options.from), moment_of_option(options.to)});
-        if (!window.flag(0, 4)) {
-            throw Failure(Exit::bad_input, fmt::format("--from {} is not before --to {}.",
-                                                       window.at(0, 2), window.at(0, 3)));
-        }
-        const std::string campaign = std::to_string(options.campaign);
-        const std::string limit = std::to_string(options.limit);
-        const Rows rows = database.run(
-            "SELECT key, name, serves, impressions, viewables, clicks, conversions, invalid, "
-            "spend_cents FROM ads.report($1, $2, $3, $4, $5) LIMIT nullif($6::bigint, 0)",
-            {options.by, window.at(0, 0), window.at(0, 1),
-             options.campaign == 0 ? Param() : Param(std::string_view(campaign)), options.zone,
-             limit});
-        options.format == "json"  ? show_json(options, rows, window)
-        : options.format == "csv" ? show_csv(options, rows)
-                                  : show_table(options, rows);
+        const Report report = read_report(database, options.query);
+        options.json || options.format == "json" ? show_json(options, report)
+        : options.format == "csv"                ? show_csv(options, report)
+                                                 : show_table(options, report);
     } catch (const SqlError& e) {
         throw explained(e);
     }
@@ -169,35 +308,46 @@ Exit report(const Options& options) {
 
 void add_report(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
+    auto& query = options->query;
     auto* sub = app.add_subcommand("report", "Print figures by campaign, creative, day and more");
-    sub->add_option("--by", options->by,
-                    "campaign (default), ad-group, creative, placement, country, device, day, hour")
-        ->check(one_of(
-            {"campaign", "ad-group", "creative", "placement", "country", "device", "day", "hour"}))
+    sub->add_option("--by", query.by,
+                    fmt::format("{}; or two of them, as in campaign,day (default campaign)",
+                                fmt::join(all_report_dimensions(), ", ")))
+        ->check(is_report_by())
         ->option_text("WHAT");
-    sub->add_option("--campaign", options->campaign, "Only this campaign")
+    sub->add_option("--campaign", query.campaign, "Only this campaign")
         ->check(whole_number(1, 0xffff'ffff))
         ->option_text("ID");
-    sub->add_option("--from", options->from, "From this hour on (default 30 days ago)")
-        ->check(is_moment_or_number())
-        ->option_text("TIME");
-    sub->add_option("--to", options->to, "Before this hour (default now)")
-        ->check(is_moment_or_number())
-        ->option_text("TIME");
-    sub->add_option("--timezone", options->zone, "Of days and hours (default UTC)")
+    sub->add_option("--advertiser", query.advertiser, "Only this advertiser's campaigns")
+        ->option_text("NAME");
+    sub->add_option("--placement", query.placement, "Only this placement")->option_text("ID");
+    sub->add_option("--from", query.from,
+                    "The first day, as in 2026-11-18, today or yesterday; or a time (default 30 "
+                    "days ago)")
+        ->check(is_bound())
+        ->option_text("DAY");
+    sub->add_option("--to", query.to, "The last day, which is included; or a time (default now)")
+        ->check(is_bound())
+        ->option_text("DAY");
+    sub->add_option("--timezone", query.zone, "Of days and hours (default UTC)")
         ->option_text("ZONE");
-    sub->add_option("--limit", options->limit, "At most so many rows (default all)")
+    sub->add_flag("--previous", query.previous, "Compare with the period before");
+    sub->add_option("--limit", query.limit, "At most so many rows (default all)")
         ->check(whole_number(1, 1'000'000))
         ->option_text("N");
     sub->add_option("--format", options->format, "table (default), csv, json")
         ->check(one_of({"table", "csv", "json"}))
         ->option_text("FORMAT");
-    sub->add_option("--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
+    sub->add_flag("--json", options->json, "The same as --format json");
+    sub->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
     sub->footer(
-        "Figures are of valid events, but for the column invalid. In CSV and JSON money is cents.\n"
+        "Figures are of valid events, but for invalid and requests. In CSV and JSON money is "
+        "cents.\n"
+        "Requests and the fill rate are there by placement, day and hour.\n"
         "\n"
-        "Example:\n"
-        "  nginx-ads report --by creative --campaign 7 --format csv");
+        "Examples:\n"
+        "  nginx-ads report --by campaign,day --from 2026-11-18 --to today\n"
+        "  nginx-ads report --by creative --campaign 7 --previous --format csv");
     sub->callback([options, &chosen] { chosen = [options] { return report(*options); }; });
 }
 

@@ -1,0 +1,305 @@
+-- Reports by two dimensions, with rates, fill and the period before; forecasts that say by
+-- when; what is delivered of a budget or a goal so far. The command, a dashboard and psql
+-- read these functions, and so show the same figures.
+
+-- Requests for a placement, per hour and by what became of them. The workers count them and
+-- send a summary once a minute.
+CREATE TABLE ads.placement_hours (
+    hour      timestamptz NOT NULL,
+    placement text COLLATE "C" NOT NULL,
+    outcome   text COLLATE "C" NOT NULL,  -- '' for an ad, else why there was none
+    requests  bigint NOT NULL CHECK (requests >= 0),
+    PRIMARY KEY (hour, placement, outcome)
+) WITH (fillfactor = 70);
+
+-- ---- periods --------------------------------------------------------------------------
+
+-- "2026-11-18", "today" and "yesterday" are local days, "now" and RFC 3339 are moments. A day is
+-- its first instant, or as the end of a period the first instant after it.
+CREATE FUNCTION ads.period_bound(word text, zone text, is_end boolean) RETURNS timestamptz STABLE LANGUAGE plpgsql
+SET search_path = pg_catalog, ads, pg_temp AS $$
+DECLARE
+    day date := CASE
+        WHEN word = 'today' THEN (ads.now() AT TIME ZONE zone)::date
+        WHEN word = 'yesterday' THEN (ads.now() AT TIME ZONE zone)::date - 1
+        WHEN word ~ '^\d{4}-\d\d-\d\d$' THEN word::date END;
+BEGIN
+    IF day IS NOT NULL THEN
+        RETURN ads.day_start(CASE WHEN is_end THEN day + 1 ELSE day END, zone);
+    END IF;
+    RETURN CASE WHEN word = 'now' THEN ads.now() ELSE word::timestamptz END;
+END $$;
+
+-- The period from one to the other, the days included; '' stands for 30 days ago and for now.
+-- "shift" is how far back the period before it lies, in local time.
+CREATE FUNCTION ads.period(first text, last text, zone text DEFAULT 'UTC')
+RETURNS TABLE (since timestamptz, until timestamptz, shift interval) STABLE LANGUAGE plpgsql
+SET search_path = pg_catalog, ads, pg_temp AS $$
+BEGIN
+    since := coalesce(ads.period_bound(nullif(first, ''), zone, false), ads.now() - interval '30 days');
+    until := coalesce(ads.period_bound(nullif(last, ''), zone, true), ads.now());
+    shift := (until AT TIME ZONE zone) - (since AT TIME ZONE zone);
+    RETURN NEXT;
+END $$;
+
+-- ---- reports --------------------------------------------------------------------------
+
+-- What a row of the roll-up counts for in a report. Without SET, so that it is inlined.
+CREATE FUNCTION ads.report_key(dimension text, h ads.event_hours, advertiser text, at timestamp) RETURNS text
+STABLE LANGUAGE sql AS $$
+    SELECT CASE dimension
+        WHEN 'total' THEN ''
+        WHEN 'advertiser' THEN coalesce(advertiser, '')
+        WHEN 'campaign' THEN h.campaign_id::text
+        WHEN 'ad-group' THEN h.ad_group_id::text
+        WHEN 'creative' THEN h.creative_id::text
+        WHEN 'placement' THEN h.placement
+        WHEN 'country' THEN h.country
+        WHEN 'device' THEN h.device
+        WHEN 'day' THEN to_char(at, 'YYYY-MM-DD')
+        WHEN 'hour' THEN to_char(at, 'YYYY-MM-DD"T"HH24:MI') END
+$$;
+
+CREATE FUNCTION ads.report_name(dimension text, key text) RETURNS text STABLE LANGUAGE sql AS $$
+    SELECT coalesce(CASE dimension
+        WHEN 'campaign' THEN (SELECT c.name FROM ads.campaigns c WHERE c.id = key::bigint)
+        WHEN 'ad-group' THEN (SELECT a.name FROM ads.ad_groups a WHERE a.id = key::bigint)
+        WHEN 'creative' THEN (SELECT k.name FROM ads.creatives k WHERE k.id = key::bigint)
+        WHEN 'placement' THEN (SELECT p.name FROM ads.placements p WHERE p.id = key) END, '')
+$$;
+
+-- Figures from the roll-ups, by one dimension or two ("campaign,day"), or all in one row
+-- ("total"). They are of valid events, but for invalid and requests; rates are null where there is
+-- nothing to divide by. Requests are counted by placement and hour, so they and the fill rate are
+-- there for total, placement, day and hour, of all campaigns together; else they are null.
+--
+-- Days and hours are those of the zone; of one that is not whole hours from UTC, an hour belongs
+-- to the day it begins in. With a shift, the figures are of the period that lies so far back, and
+-- its days and hours have the names of those of this one.
+DROP FUNCTION ads.report(text, timestamptz, timestamptz, bigint, text);
+CREATE FUNCTION ads.report(by text, since timestamptz, until timestamptz, campaign bigint DEFAULT NULL,
+                           zone text DEFAULT 'UTC', advertiser text DEFAULT NULL, placement text DEFAULT NULL,
+                           shift interval DEFAULT '0')
+RETURNS TABLE (key text, name text, key2 text, name2 text, requests bigint, unfilled bigint, fill_rate numeric,
+               serves bigint, impressions bigint, viewables bigint, viewable_rate numeric, clicks bigint, ctr numeric,
+               conversions bigint, invalid bigint, spend_cents numeric, ecpm_cents numeric)
+STABLE LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    timely constant text[] := '{day,hour}';
+    dims text[] := string_to_array(by, ',');
+    first text := dims[1];
+    second text := dims[2];
+    of_campaign bigint := campaign;
+    of_advertiser text := advertiser;
+    of_placement text := placement;
+    fillable boolean := dims <@ '{total,placement,day,hour}' AND campaign IS NULL AND advertiser IS NULL;
+BEGIN
+    IF cardinality(dims) NOT BETWEEN 1 AND 2 OR first = second OR 'total' = ANY (dims[2:]) OR NOT dims <@
+        '{total,advertiser,campaign,ad-group,creative,placement,country,device,day,hour}' THEN
+        RAISE EXCEPTION 'there is no report by %', by USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    since := (since AT TIME ZONE zone - shift) AT TIME ZONE zone;
+    until := (until AT TIME ZONE zone - shift) AT TIME ZONE zone;
+    RETURN QUERY
+    SELECT s.key, ads.report_name(first, s.key), s.key2,
+           CASE WHEN second IS NOT NULL THEN ads.report_name(second, s.key2) END,
+           s.requests, s.unfilled, round((s.requests - s.unfilled)::numeric / nullif(s.requests, 0), 6),
+           s.serves, s.impressions, s.viewables, round(s.viewables::numeric / nullif(s.impressions, 0), 6),
+           s.clicks, round(s.clicks::numeric / nullif(s.impressions, 0), 6), s.conversions, s.invalid,
+           ads.cents(s.micro), round(s.micro::numeric / 1000 / nullif(s.impressions, 0), 4)
+    FROM (SELECT g.key, g.key2,
+                 CASE WHEN fillable THEN coalesce(sum(g.requests), 0)::bigint END AS requests,
+                 CASE WHEN fillable THEN coalesce(sum(g.unfilled), 0)::bigint END AS unfilled,
+                 sum(g.serves)::bigint AS serves, sum(g.impressions)::bigint AS impressions,
+                 sum(g.viewables)::bigint AS viewables, sum(g.clicks)::bigint AS clicks,
+                 sum(g.conversions)::bigint AS conversions, sum(g.invalid)::bigint AS invalid,
+                 sum(g.micro)::bigint AS micro
+          FROM (SELECT ads.report_key(first, h, c.advertiser, h.hour AT TIME ZONE zone + shift) AS key,
+                       ads.report_key(second, h, c.advertiser, h.hour AT TIME ZONE zone + shift) AS key2,
+                       coalesce(sum(h.events) FILTER (WHERE h.type = 'serve' AND h.invalid = ''), 0) AS serves,
+                       coalesce(sum(h.events) FILTER (WHERE h.type = 'impression' AND h.invalid = ''), 0) AS impressions,
+                       coalesce(sum(h.events) FILTER (WHERE h.type = 'viewable' AND h.invalid = ''), 0) AS viewables,
+                       coalesce(sum(h.events) FILTER (WHERE h.type = 'click' AND h.invalid = ''), 0) AS clicks,
+                       coalesce(sum(h.events) FILTER (WHERE h.type = 'conversion' AND h.invalid = ''), 0) AS conversions,
+                       coalesce(sum(h.events) FILTER (WHERE h.invalid <> ''), 0) AS invalid,
+                       coalesce(sum(h.price_micro) FILTER (WHERE h.invalid = ''), 0) AS micro,
+                       NULL::numeric AS requests, NULL::numeric AS unfilled
+                FROM ads.event_hours h LEFT JOIN ads.campaigns c ON c.id = h.campaign_id
+                WHERE h.hour >= since AND h.hour < until AND (of_campaign IS NULL OR h.campaign_id = of_campaign)
+                  AND (of_advertiser IS NULL OR coalesce(c.advertiser, '') = of_advertiser)
+                  AND (of_placement IS NULL OR h.placement = of_placement)
+                GROUP BY 1, 2
+                UNION ALL
+                SELECT CASE first WHEN 'total' THEN '' WHEN 'placement' THEN r.placement
+                           WHEN 'day' THEN to_char(r.at, 'YYYY-MM-DD')
+                           ELSE to_char(r.at, 'YYYY-MM-DD"T"HH24:MI') END,
+                       CASE second WHEN 'placement' THEN r.placement WHEN 'day' THEN to_char(r.at, 'YYYY-MM-DD')
+                           WHEN 'hour' THEN to_char(r.at, 'YYYY-MM-DD"T"HH24:MI') END,
+                       0, 0, 0, 0, 0, 0, 0, sum(r.requests), coalesce(sum(r.requests) FILTER (WHERE r.outcome <> ''), 0)
+                FROM (SELECT p.*, p.hour AT TIME ZONE zone + shift AS at FROM ads.placement_hours p
+                      WHERE fillable AND p.hour >= since AND p.hour < until
+                        AND (of_placement IS NULL OR p.placement = of_placement)) r
+                GROUP BY 1, 2) g
+          GROUP BY 1, 2) s
+    WINDOW same AS (PARTITION BY s.key)
+    ORDER BY CASE WHEN first = ANY (timely) THEN s.key END, sum(s.micro) OVER same DESC,
+             sum(s.impressions) OVER same DESC, length(s.key), s.key COLLATE "C",
+             CASE WHEN second = ANY (timely) THEN s.key2 END, s.micro DESC, s.impressions DESC,
+             length(s.key2), s.key2 COLLATE "C";
+END $$;
+
+-- ---- delivery -------------------------------------------------------------------------
+
+-- What part of a stretch of time is over; null if it has no beginning or no end.
+CREATE FUNCTION ads.elapsed(since timestamptz, until timestamptz) RETURNS numeric STABLE LANGUAGE sql AS $$
+    SELECT CASE WHEN until > since THEN round(least(1, greatest(0,
+        extract(epoch FROM ads.now() - since)::numeric / extract(epoch FROM until - since)::numeric)), 4) END
+$$;
+
+-- How far each budget is: "of" is what it is delivered of, the day or the flight; "aim" is what
+-- even delivery would have come to by now. Null where there is no budget, or no end to aim at.
+-- Without SET, so that only those are computed that are asked for.
+CREATE FUNCTION ads.campaign_delivery() RETURNS TABLE (campaign_id bigint, "of" text, spent_cents numeric,
+    budget_cents numeric, delivered numeric, aim numeric)
+STABLE LANGUAGE sql AS $$
+    SELECT d.id, d."of", ads.cents(d.spent), ads.cents(d.budget_micro),
+           round(d.spent::numeric / nullif(d.budget_micro, 0), 4),
+           CASE d."of" WHEN 'day' THEN ads.elapsed(ads.day_start(d.today, d.timezone), ads.day_start(d.today + 1, d.timezone))
+                       WHEN 'flight' THEN ads.elapsed(d.starts_at, d.ends_at) END
+    FROM (SELECT c.id, c.timezone, c.starts_at, c.ends_at, c.budget_micro::bigint AS budget_micro, t.today,
+                 CASE c.budget_type WHEN 'daily' THEN 'day' WHEN 'lifetime' THEN 'flight' END AS "of",
+                 CASE c.budget_type WHEN 'lifetime' THEN greatest(c.budget_spent_micro, coalesce(s.total, 0))
+                                    ELSE coalesce(s.today, 0) END::bigint AS spent
+          FROM ads.campaigns c
+          CROSS JOIN LATERAL (SELECT (ads.now() AT TIME ZONE c.timezone)::date AS today) t
+          LEFT JOIN LATERAL (SELECT sum(s.spend_micro) AS total, sum(s.spend_micro) FILTER (WHERE s.day = t.today) AS today
+                             FROM ads.daily_spend s WHERE s.campaign_id = c.id) s ON true) d
+$$;
+
+-- The same of each ad group's goal, or else of its daily cap; counts instead of money.
+CREATE FUNCTION ads.ad_group_delivery() RETURNS TABLE (ad_group_id bigint, "of" text, unit text, done bigint,
+    target bigint, delivered numeric, aim numeric)
+STABLE LANGUAGE sql AS $$
+    SELECT d.id, d."of", d.unit, d.done, d.target, round(d.done::numeric / nullif(d.target, 0), 4),
+           CASE d."of" WHEN 'day' THEN ads.elapsed(ads.day_start(d.today, d.timezone), ads.day_start(d.today + 1, d.timezone))
+                       WHEN 'flight' THEN ads.elapsed(d.starts_at, d.ends_at) END
+    FROM (SELECT g.id, c.timezone, coalesce(g.starts_at, c.starts_at) AS starts_at, coalesce(g.ends_at, c.ends_at) AS ends_at,
+                 u."of", u.unit, u.target, t.today, CASE WHEN u.target IS NOT NULL THEN coalesce((
+                     SELECT sum(CASE u.unit WHEN 'clicks' THEN s.clicks WHEN 'serves' THEN s.serves ELSE s.impressions END)
+                     FROM ads.daily_spend s WHERE s.campaign_id = c.id AND s.ad_group_id = g.id
+                       AND (u."of" = 'flight' OR s.day = t.today)), 0)::bigint END AS done
+          FROM ads.ad_groups g JOIN ads.campaigns c ON c.id = g.campaign_id
+          CROSS JOIN LATERAL (SELECT (ads.now() AT TIME ZONE c.timezone)::date AS today) t
+          CROSS JOIN LATERAL (
+              SELECT CASE WHEN g.goal_on IS NOT NULL THEN 'flight'
+                          WHEN coalesce(g.daily_impression_cap, g.daily_click_cap) IS NOT NULL THEN 'day' END AS "of",
+                     CASE WHEN g.goal_on = 'clicks' OR (g.goal_on IS NULL AND g.daily_impression_cap IS NULL
+                                                        AND g.daily_click_cap IS NOT NULL) THEN 'clicks'
+                          WHEN coalesce(g.goal_count, g.daily_impression_cap) IS NULL THEN NULL
+                          WHEN g.cap_on = 'serve' THEN 'serves' ELSE 'impressions' END AS unit,
+                     coalesce(g.goal_count, g.daily_impression_cap, g.daily_click_cap)::bigint AS target) u) d
+$$;
+
+-- ---- forecast -------------------------------------------------------------------------
+
+-- The average is over the last 168 hours, or as many of them as the campaign has been running,
+-- but a day at least. A lifetime budget is spent at that rate until it is gone or the flight ends;
+-- a daily one is there again every day: of it the forecast says how much of it is delivered.
+-- Without a budget, delivery is that of the goals of the ad groups, none of which makes up for
+-- another. It is reached on deliver_by: when the budget is gone, or the flight's last day.
+DROP FUNCTION ads.forecast(bigint);
+CREATE FUNCTION ads.forecast(campaign bigint) RETURNS TABLE (
+    campaign_id bigint, name text, status text, timezone text, budget_type text, budget_cents numeric, spent_cents numeric,
+    average_daily_spend numeric, days_remaining numeric, exhaustion_date date, projected_total_spend numeric,
+    will_exhaust_early boolean, days_to_end numeric, delivery numeric, goal_count bigint, goal_done bigint,
+    goal_projected bigint, starts_on date, ends_on date, deliver_by date, flight text)
+STABLE LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    c ads.campaigns;
+    spent bigint;
+    recent bigint;
+    first_hour timestamptz;
+    days numeric;
+    rate numeric;
+    to_end numeric;
+    gone timestamptz;
+BEGIN
+    SELECT * INTO c FROM ads.campaigns WHERE id = campaign;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    spent := ads.spent(c);
+    SELECT coalesce(sum(h.price_micro) FILTER (WHERE h.hour > ads.now() - interval '168 h'), 0), min(h.hour)
+    INTO recent, first_hour
+    FROM ads.event_hours h WHERE h.campaign_id = c.id AND h.invalid = '' AND h.hour <= ads.now();
+    days := least(7, greatest(1, extract(epoch FROM ads.now() - coalesce(c.starts_at, first_hour, ads.now())) / 86400));
+    rate := recent / days;
+    IF c.ends_at IS NOT NULL THEN  -- greatest() takes null for nothing
+        to_end := greatest(0, extract(epoch FROM c.ends_at - ads.now()) / 86400);
+    END IF;
+
+    campaign_id := c.id;
+    name := c.name;
+    status := c.status;
+    timezone := c.timezone;
+    budget_type := c.budget_type;
+    budget_cents := ads.cents(c.budget_micro);
+    spent_cents := ads.cents(spent);
+    average_daily_spend := round(rate / 1000000, 2);
+    days_to_end := round(to_end, 2);
+    projected_total_spend := round((spent + rate * coalesce(to_end, 0)) / 1000000, 2);
+    will_exhaust_early := false;
+    starts_on := (c.starts_at AT TIME ZONE c.timezone)::date;
+    ends_on := ((c.ends_at - interval '1 second') AT TIME ZONE c.timezone)::date;
+    deliver_by := ends_on;
+    flight := CASE WHEN c.status IN ('completed', 'archived') OR c.ends_at <= ads.now() THEN 'over'
+                   WHEN c.starts_at > ads.now() THEN 'ahead' ELSE 'running' END;
+    IF c.budget_type = 'daily' THEN
+        delivery := CASE WHEN c.budget_micro > 0 THEN round(rate / c.budget_micro, 4) END;
+    ELSIF c.budget_type = 'lifetime' AND rate > 0 AND flight <> 'over' THEN
+        days_remaining := round(greatest(0, c.budget_micro - spent) / rate, 2);
+        -- Whoever asks in a thousand years is asked to come back.
+        gone := ads.now() + make_interval(secs => least(days_remaining, 365000)::double precision * 86400);
+        exhaustion_date := (gone AT TIME ZONE c.timezone)::date;
+        will_exhaust_early := coalesce(gone < c.ends_at, false);
+        deliver_by := least(exhaustion_date, ends_on);
+        projected_total_spend := CASE WHEN to_end IS NULL THEN greatest(budget_cents, spent_cents)
+            ELSE least(projected_total_spend, greatest(budget_cents, spent_cents)) END;
+        delivery := CASE WHEN c.budget_micro > 0 THEN round(projected_total_spend / budget_cents, 4) END;
+    ELSIF c.budget_type = 'lifetime' THEN
+        delivery := CASE WHEN c.budget_micro > 0 THEN round(spent_cents / budget_cents, 4) END;
+    END IF;
+
+    SELECT sum(g.target), sum(g.done), sum(least(g.target, g.done + CASE WHEN flight = 'over' THEN 0 ELSE
+               coalesce(to_end, 0) / days * (
+                   SELECT coalesce(sum(h.events), 0) FROM ads.event_hours h
+                   WHERE h.campaign_id = c.id AND h.ad_group_id = g.ad_group_id AND h.invalid = ''
+                     AND h.hour > ads.now() - interval '168 h' AND h.hour <= ads.now()
+                     AND h.type = CASE g.unit WHEN 'clicks' THEN 'click' WHEN 'serves' THEN 'serve'
+                                              ELSE 'impression' END::ads.event_type) END))
+    INTO goal_count, goal_done, goal_projected
+    FROM ads.ad_group_delivery() g JOIN ads.ad_groups a ON a.id = g.ad_group_id
+    WHERE a.campaign_id = c.id AND a.status <> 'archived' AND g."of" = 'flight';
+    IF c.budget_type IS NULL THEN
+        delivery := round(goal_projected::numeric / nullif(goal_count, 0), 4);
+    END IF;
+    RETURN NEXT;
+END $$;
+
+-- ---- rights ---------------------------------------------------------------------------
+
+REVOKE ALL ON ads.placement_hours FROM PUBLIC;
+GRANT SELECT, INSERT, UPDATE, DELETE ON ads.placement_hours TO ads_admin;
+GRANT SELECT ON ads.placement_hours TO ads_report;
+REVOKE ALL ON FUNCTION ads.period_bound(text, text, boolean), ads.period(text, text, text),
+    ads.report_key(text, ads.event_hours, text, timestamp), ads.report_name(text, text),
+    ads.report(text, timestamptz, timestamptz, bigint, text, text, text, interval),
+    ads.elapsed(timestamptz, timestamptz), ads.campaign_delivery(), ads.ad_group_delivery(), ads.forecast(bigint)
+    FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION ads.period_bound(text, text, boolean), ads.period(text, text, text),
+    ads.report_key(text, ads.event_hours, text, timestamp), ads.report_name(text, text),
+    ads.report(text, timestamptz, timestamptz, bigint, text, text, text, interval),
+    ads.elapsed(timestamptz, timestamptz), ads.campaign_delivery(), ads.ad_group_delivery(), ads.forecast(bigint)
+    TO ads_admin, ads_report;
