@@ -27,6 +27,14 @@ is offered('nginx-ads', 'campaign', 'pa'), 'pause', 'a command of a command';
 is offered('nginx-ads', 'ad-group', 'update', '12', '--cp'), '--cpm --cpc --cpa', 'options, behind arguments';
 is offered('nginx-ads', 'campaign', 'list', '--da'), '--database', 'only those that it has';
 
+is offered('nginx-ads', 'report', '--format', ''), 'table csv json', 'values of an option';
+is offered('nginx-ads', 'report', '--by', 'p'), 'placement', 'that begin so';
+is offered('nginx-ads', 'ad-group', 'update', '12', '--priority', 's'), 'sponsorship standard', 'names of the catalog';
+is offered('nginx-ads', 'campaign', 'list', '--status', 'a'), 'active archived', 'statuses';
+is offered('nginx-ads', 'report', '--format', 'csv', '--cam'), '--campaign', 'and behind the value options again';
+is offered('nginx-ads', 'help', 'camp'), 'campaign', 'commands to be helped with';
+is offered('nginx-ads', 'help', 'campaign', 'li'), 'list', 'and those below';
+
 my $zsh = qx{$command completion zsh};
 is $?, 0, 'a script for zsh';
 like $zsh, qr/\A#compdef nginx-ads\n/, 'that zsh finds';
@@ -64,6 +72,27 @@ cmp_ok scalar @paths, '>', 60, 'many commands';
 my @without = grep { (my $help = qx{$command $_ --help}) !~ /^Exit codes: 0 all is well, 1 .*, 2 .*,\n3 [^\n]*\.\n\z/m || $? } @paths;
 is_deeply \@without, [], 'the help of each ends with the exit codes';
 like qx{$command --help}, qr/^Exit codes:\n  0  /m, 'that of all says more of them';
+
+is qx{$command help campaign list}, qx{$command campaign list --help}, 'help COMMAND';
+is qx{$command help}, qx{$command --help}, 'help';
+is_deeply [ grep { qx{$command $_ --help} !~ /^  --json /m } grep { my $at = $_; !grep { /^\Q$at\E / } @paths } @paths ], [], 'every command has --json';
+
+# ---- messages as JSON ----
+
+for my $case (
+    [ 2, qr/^\{"error":"must be|^\{"error":"--by: must be one/, 'report --by week --json' ],
+    [ 2, qr/^\{"error":"\\"nginx-ads campaign\\" needs one of the commands/, 'campaign --json' ],
+    [ 2, qr/^\{"error":"there is no command/, 'campain list --json' ],
+    [ 3, qr/^\{"error":"cannot reach PostgreSQL/, 'campaign list --json --db host=/nowhere' ],
+    [ 3, qr/^\{"error":"cannot read \/nowhere/, 'validate --json /nowhere' ],
+    )
+{
+    my ($code, $expected, $line) = @$case;
+    my $said = qx{$command $line 2>&1 >$dir/out};
+    is $? >> 8, $code, "$line: exit code";
+    like $said, $expected, 'an object';
+    unlike $said, qr/\n./, 'in one line';
+}
 
 sub slurp { my ($path) = @_; open my $in, '<', $path or die "$path: $!"; local $/; return <$in> }
 

@@ -72,16 +72,43 @@ is_forecast(4, 0, undef, undef, 0, 0);
 is_forecast(5, 250, 398, '2027-12-19', 100000, 0);
 is_forecast(6, 10, 3, '2026-11-19', 100, 1);
 
-run('forecast', 'campaign', 1);
-like $out, qr/^Campaign 1 Autumn  active, lifetime budget 1000\.00$/m, 'for people';
+# The answer comes first.
+sub summary { my ($campaign) = @_; run('forecast', 'campaign', $campaign); return (split /\n/, $out)[0] }
+
+is summary(1), 'Will deliver 54 % of its budget by 30 Dec.', 'how much by when';
+like $out, qr/^Campaign 1 Autumn, active, lifetime budget 1000\.00$/m, 'for people';
 like $out, qr/^  2026-11-16 +10\.00  #{32}$/m, 'a bar for each day';
 like $out, qr/^  the budget lasts 90\.0 days, until 2027-02-14$/m, 'how long it lasts';
-run('forecast', 'campaign', 6);
-like $out, qr/until 2026-11-19: before the flight ends$/m, 'early is early';
-run('forecast', 'campaign', 2);
-like $out, qr/^  25\.0 % of each day's budget$/m, 'a daily budget is not used up';
-run('forecast', 'campaign', 3);
-like $out, qr/^  nothing was spent in the last 7 days$/m, 'nothing spent';
+like $out, qr/^  projected total: 545\.00$/m, 'and what it comes to';
+is summary(6), 'Will deliver 100 % of its budget by 19 Nov, before the flight ends on 30 Dec.', 'early is early';
+is summary(2), "Will deliver 25 % of each day's budget until 26 Nov.", 'a daily budget is not used up';
+is summary(3), 'Will deliver 0 % of its budget: nothing was spent in the last 7 days.', 'nothing spent';
+is summary(4), 'Has no budget and no goal, and spent nothing in the last 7 days.', 'nothing to deliver';
+is summary(5), 'Will deliver 100 % of its budget by 19 Dec 2027.', 'in another year';
+is forecast(1)->{summary}, 'Will deliver 54 % of its budget by 30 Dec.', 'also for programs';
+is forecast(1)->{deliver_by}, '2026-12-30', 'with the day';
+
+# Goals of ad groups, where there is no budget: none makes up for another.
+$pg->run(<<'SQL');
+INSERT INTO ads.campaigns (id, name, timezone, starts_at, ends_at, status) VALUES
+    (8, 'Goals', 'UTC', '2026-11-06T12:00:00Z', '2026-11-26T12:00:00Z', 'active'),
+    (9, 'Ahead', 'UTC', '2027-01-01Z', '2027-02-01Z', 'scheduled'),
+    (10, 'Over', 'UTC', '2026-10-01Z', '2026-11-01Z', 'completed');
+UPDATE ads.campaigns SET budget_type = 'lifetime', budget_micro = 400000000, hard_cap = 1.2 WHERE id = 10;
+INSERT INTO ads.ad_groups (id, campaign_id, name, goal_on, goal_count, cap_on) VALUES
+    (81, 8, 'Behind', 'impressions', 3000, 'impression'), (82, 8, 'Ahead', 'clicks', 10, 'serve');
+INSERT INTO ads.daily_spend (campaign_id, day, ad_group_id, impressions, clicks, spend_micro) VALUES
+    (8, '2026-11-16', 81, 1000, 0, 0), (8, '2026-11-16', 82, 0, 500, 0), (10, '2026-10-10', 12, 0, 0, 100000000);
+INSERT INTO ads.event_hours VALUES ('2026-11-16T10:00:00Z', 8, 81, 31, 'home-top', 'US', 'mobile', 'impression', '', 700, 0);
+SQL
+is summary(8), 'Will deliver 66 % of its goal by 26 Nov.', 'by its goals';
+like $out, qr/^  goals of its ad groups: 1,500 of 3,010, 2,010 in the end$/m, 'in figures';
+is summary(9), 'Starts on 1 Jan 2027: there is nothing to forecast by yet.', 'not begun';
+is summary(10), 'Delivered 25 % of its budget by 31 Oct.', 'over';
+$pg->run('DELETE FROM ads.ad_groups WHERE id > 12; DELETE FROM ads.campaigns WHERE id > 6; DELETE FROM ads.event_hours WHERE campaign_id = 8');
+$pg->run(q{UPDATE ads.campaigns SET status = 'paused' WHERE id = 1});
+like summary(1), qr/by 30 Dec; it is paused now\.$/, 'a forecast for what does not run says so';
+$pg->run(q{UPDATE ads.campaigns SET status = 'active' WHERE id = 1});
 
 # ---- report --------------------------------------------------------------------------------
 
@@ -104,15 +131,105 @@ is_deeply [ map { $_->{key} } rows('--by', 'device', '--limit', 1) ], ['mobile']
 
 run('report', '--by', 'creative', '--campaign', 1, '--format', 'csv');
 is $out, <<'CSV', 'CSV that no spreadsheet takes for a formula';
-creative,name,serves,impressions,viewables,clicks,conversions,invalid,spend_cents,ctr
-31,"A ""good"", one",0,10000,0,20,0,7,10000,0.002000
-32,'=1+1,50,0,0,0,3,0,0,0.000000
+creative,name,requests,unfilled,fill_rate,serves,impressions,viewables,viewable_rate,clicks,ctr,conversions,invalid,spend_cents,ecpm_cents
+31,"A ""good"", one",,,,0,10000,0,0,20,0.002,0,7,10000,1000
+32,'=1+1,,,,50,0,0,,0,,3,0,0,
 CSV
 run('report', '--by', 'creative', '--campaign', 1);
-like $out, qr/^creative +name +serves +impressions +clicks +CTR +conv\. +invalid +spend$/m, 'a table';
-like $out, qr/^31 +A "good", one +0 +10,000 +20 +0\.20% +0 +7 +100\.00$/m, 'for people';
+like $out, qr/^CREATIVE +NAME +SERVES +IMPRESSIONS +VIEWABLE +CLICKS +CTR +CONVERSIONS +INVALID +SPEND +ECPM$/m, 'a table';
+like $out, qr/^ *31 +A "good", one +0 +10,000 +0\.0% +20 +0\.20% +0 +7 +100\.00 +10\.00$/m, 'for people';
+like $out, qr/^total +50 +10,000 +0\.0% +20 +0\.20% +3 +7 +100\.00 +10\.00$/m, 'with a total';
 run('report', '--campaign', 99);
-like $out, qr/^no events in that time$/m, 'nothing there';
+like $out, qr/^no events from 2026-10-17T12:00:00Z to 2026-11-16T12:00:00Z$/m, 'nothing there';
+
+# ---- two dimensions, totals, days as people say them -------------------------------------------
+
+sub report { is run('report', '--json', @_), 0, "report --json @_" or diag $err; return json($out) }
+
+my $report = report('--by', 'campaign,day', '--from', '2026-11-15', '--to', 'today');
+is_deeply [ @$report{qw(by from to)} ], [ 'campaign,day', '2026-11-15T00:00:00Z', '2026-11-17T00:00:00Z' ], 'the last day is included';
+is_deeply [ map { "$_->{key} $_->{key2} $_->{impressions}" } @{ $report->{rows} } ],
+    [ '1 2026-11-15 1000', '1 2026-11-16 1000', '2 2026-11-15 1000', '2 2026-11-16 1000', '5 2026-11-16 10', '6 2026-11-16 10' ],
+    'the largest campaign first, its days in order';
+is_deeply [ @{ $report->{total} }{qw(impressions spend_cents ecpm_cents)} ], [ 4020, 3570, 888.0597 ], 'and a total';
+is_deeply [ @{ report('--from', 'yesterday', '--to', 'yesterday', '--timezone', 'Europe/Berlin') }{qw(from to)} ],
+    [ '2026-11-14T23:00:00Z', '2026-11-15T23:00:00Z' ], 'days are local';
+is_deeply [ @{ report('--from', '2026-10-25', '--to', '2026-10-25', '--timezone', 'Europe/Berlin') }{qw(from to)} ],
+    [ '2026-10-24T22:00:00Z', '2026-10-25T23:00:00Z' ], 'and may have 25 hours';
+is report('--limit', 1)->{total}{impressions}, 20020, 'the total is of all rows';
+
+$pg->run(q{INSERT INTO ads.advertisers VALUES ('acme'); UPDATE ads.campaigns SET advertiser = 'acme' WHERE id IN (1, 5)});
+is_deeply [ map { "$_->{key}:$_->{spend_cents}" } @{ report('--by', 'advertiser')->{rows} } ], [ 'acme:10500', ':5070' ], 'by advertiser';
+is_deeply [ map { $_->{key} } @{ report('--advertiser', 'acme')->{rows} } ], [ 1, 5 ], 'of one advertiser';
+is_deeply [ map { "$_->{key}:$_->{serves}" } @{ report('--placement', 'side')->{rows} } ], ['1:50'], 'of one placement';
+
+# ---- the period before ---------------------------------------------------------------------------
+
+$report = report('--from', '2026-11-15', '--to', 'today', '--previous');
+is_deeply $report->{previous}, { from => '2026-11-13T00:00:00Z', to => '2026-11-14T12:00:00Z' }, 'as much of its last day as of this one';
+is_deeply [ map { "$_->{key}:$_->{impressions}:$_->{previous}{impressions}" } @{ $report->{rows} } ],
+    [ '1:2000:2000', '2:2000:2000', '5:10:0', '6:10:0' ], 'figures of both';
+is $report->{total}{previous}{spend_cents}, 3000, 'also of the total';
+is_deeply [ map { "$_->{key}:$_->{impressions}:$_->{previous}{impressions}" } @{ report('--by', 'day', '--campaign', 2, '--from', '2026-11-08', '--to', '2026-11-09', '--previous')->{rows} } ],
+    [ '2026-11-08:1000:0', '2026-11-09:1000:1000' ], 'days are compared with those that they follow';
+is_deeply [ map { "$_->{key}:$_->{impressions}:$_->{previous}{impressions}" } @{ report('--from', '2026-11-17', '--to', '2026-11-18', '--previous')->{rows} } ],
+    [], 'nothing in a time that is to come';
+run('report', '--from', '2026-11-15', '--to', 'today', '--previous');
+like $out, qr/^ *1 +Autumn +50 +2,000 +2,000 +\+0% .*20\.00 +20\.00 +\+0% +10\.00$/m, 'for people' or diag $out;
+
+# ---- fill ----------------------------------------------------------------------------------------
+
+$pg->run(<<'SQL');
+INSERT INTO ads.placement_hours VALUES ('2026-11-16T03:00:00Z', 'side', '', 60), ('2026-11-16T03:00:00Z', 'side', 'frequency', 15),
+    ('2026-11-16T10:00:00Z', 'home-top', '', 30), ('2026-11-15T10:00:00Z', 'footer', 'targeting', 7);
+SQL
+is_deeply [ map { join ' ', $_->{key}, $_->{requests}, $_->{unfilled}, $_->{fill_rate}, $_->{impressions} } @{ report('--by', 'placement')->{rows} } ],
+    [ 'home-top 30 0 1 20020', 'side 75 15 0.8 0', 'footer 7 7 0 0' ], 'fill by placement, also of one without an ad';
+is_deeply [ map { join ' ', $_->{key}, $_->{key2}, $_->{requests} } @{ report('--by', 'day,placement', '--from', '2026-11-15')->{rows} } ],
+    [ '2026-11-15 home-top 0', '2026-11-15 footer 7', '2026-11-16 home-top 30', '2026-11-16 side 75' ], 'by day and placement';
+is report()->{rows}[0]{requests}, undef, 'a request belongs to no campaign';
+is report('--by', 'placement', '--campaign', 1)->{rows}[0]{fill_rate}, undef, 'nor does one of a placement';
+is report()->{total}{fill_rate}, 0.803571, 'but the total has them';
+run('report', '--by', 'placement');
+like $out, qr/^PLACEMENT +NAME +REQUESTS +FILL +SERVES/m, 'a column for people';
+like $out, qr/^side +75 +80\.0% +50 /m, 'with the rate';
+
+# ---- delivery in lists ---------------------------------------------------------------------------
+
+sub list { my ($kind, @rest) = @_; is run($kind, 'list', @rest), 0, "$kind list @rest" or diag $err; return $out }
+
+my $list = list('campaign');
+like $list, qr/^ID  NAME +ADVERTISER +STATUS +START +END +BUDGET +DELIVERED +AIM +GROUPS$/m, 'columns';
+like $list, qr{^ 1  Autumn +acme +active +2026-10-31 +2026-12-30 +1000\.00/total +10% +26% +1$}m, 'of the flight: a tenth, where a quarter was to be';
+like $list, qr{^ 2  Daily +active +2026-11-01 +2026-11-26 +20\.00/day +0% +50% +0$}m, 'of the day';
+like $list, qr{^ 4  House +active +- +- +- +0$}m, 'nothing to deliver';
+is_deeply json(list('campaign', '--search', 'fast', '--json'))->[0]{delivery},
+    { of => 'flight', spent_cents => 70, budget_cents => 100, delivered => 0.7, aim => 0.2583 }, 'for programs';
+
+$pg->run(<<'SQL');
+UPDATE ads.ad_groups SET goal_on = 'clicks', goal_count = 80 WHERE id = 12;
+INSERT INTO ads.ad_groups (id, campaign_id, name, daily_impression_cap, cap_on) VALUES (13, 2, 'Capped', 2000, 'impression');
+INSERT INTO ads.daily_spend (campaign_id, day, ad_group_id, impressions, clicks) VALUES (1, '2026-11-16', 12, 0, 20), (2, '2026-11-16', 13, 500, 0)
+    ON CONFLICT (campaign_id, day, ad_group_id) DO UPDATE SET clicks = excluded.clicks;
+SQL
+$list = list('ad-group');
+like $list, qr{^12 +1 +Readers +.* +80 clicks/total +25% +26% +2$}m, 'of a goal';
+like $list, qr{^13 +2 +Capped +.* +2,000 impressions/day +25% +50% +0$}m, 'of a daily cap';
+like list('creative'), qr{^31 +12 +A "good", one +html +active +1 +- +14,020 +0\.14% }m, 'a creative in 7 days';
+$pg->run(q{INSERT INTO ads.placements (id, name) VALUES ('side', 'The side')});
+like list('placement'), qr{^side +The side +active +- +.*weight +0\.00 +75 +80\.0%$}m, 'a placement in 24 hours';
+
+# What a narrow terminal shows, and a wide one.
+my %lines;
+for my $width (60, 100) {
+    my $text = qx{script -qec 'stty cols $width; $command campaign list' /dev/null};
+    s/\r//g, s/\e\[[0-9;]*m//g for $text;
+    $lines{$width} = $text;
+    is_deeply [ grep { length > $width } split /\n/, $text ], [], "$width columns: no longer line";
+}
+like $lines{100}, qr/START +END/, 'room for all';
+unlike $lines{60}, qr/START|GROUPS/, 'the least important are left out';
+like $lines{60}, qr{^ 1  Autumn .*1000\.00\S* +10% +26%$}m, 'the others are there';
 
 $pg->run('CREATE ROLE report LOGIN IN ROLE ads_report');
 is run('report', '--database', $pg->conninfo(user => 'report')), 0, 'ads_report may ask' or diag $err;
@@ -123,7 +240,10 @@ for my $case (
     [ 2, qr/must be a whole number/,                     'forecast', 'campaign', 'x' ],
     [ 2, qr/needs one of the commands/,                  'forecast' ],
     [ 2, qr/--by/,                                       'report', '--by', 'week' ],
-    [ 2, qr/must be a moment like/,                      'report', '--from', 'yesterday' ],
+    [ 2, qr/must be one or two of campaign/,             'report', '--by', 'campaign,day,hour' ],
+    [ 2, qr/must be one or two of campaign/,             'report', '--by', 'day,day' ],
+    [ 2, qr/must be a day like/,                         'report', '--from', 'tomorrow' ],
+    [ 2, qr/must be a day like/,                         'report', '--from', '2026-02-30' ],
     [ 1, qr/--from 2026-11-17T00:00:00Z is not before/,  'report', '--from', '2026-11-17T00:00:00Z' ],
     [ 1, qr/there is no time zone "Nowhere"/,            'report', '--timezone', 'Nowhere' ],
     [ 3, qr/cannot reach PostgreSQL/,                    'report', '--database', 'host=/nowhere' ],

@@ -73,6 +73,7 @@ is_deeply [ map { "$_->{change} $_->{object} $_->{id} $_->{name}" } @{ $made->{c
 is scalar(my @first = $watch->notified), 1, 'the edge is notified once';
 is logged() - $before, 3, 'a row in the log for it and for each variant';
 my $one = done('show', 1);
+is_deeply delete $one->{delivery}, { trials => 0 }, 'show tells how it goes';
 is_deeply $one, { id => 1, name => 'Image or text', ad_group => 12, status => 'draft', metric => 'ctr', alpha => 0.05, min_sample => 1000,
     mde => 0.001, allocation => 'fixed', winner => undef, variants => [ map { { creative => $_, share => 0.5 } } 31, 32 ] },
     'with the defaults of the catalog';
@@ -144,7 +145,7 @@ is done('pause', 1)->{changed}, JSON::PP::false, 'twice is once';
 done('resume', 1);
 is status(1), 'running', 'and runs on';
 is $db->value('SELECT p FROM ads.experiment_looks'), 0.4, 'with what was seen';
-is done('list', '--status', 'running')->[0]{trials}, 1, 'and its trials';
+is done('list', '--status', 'running')->[0]{delivery}{trials}, 1, 'and its trials';
 $before = digest();
 $made = done('stop', 1, '--winner', 34, '--dry-run');
 is_deeply [ sort map { "$_->{object} $_->{id}" } @{ $made->{changes} } ], [ 'creative 32', 'creative 34', 'experiment 1' ], 'what a winner changes';
@@ -259,7 +260,7 @@ my @wrong = (
     [ 'nothing to change', 2, [ 'update', 4 ], qr/experiment update needs something to change/ ],
     [ 'a broken file', 1, [ 'create', '--file', 'bad.json' ], qr/bad\.json: line 1, column / ],
     [ 'a filter that is none', 2, [ 'list', '--status', 'paused' ], qr/--status must be draft, running or completed, not "paused"\./ ],
-    [ 'a filter that is no name', 1, [ 'list', '--ad-group', 'x' ], qr/there is no ad group "x"\./ ],
+    [ 'a filter that names nothing', 1, [ 'list', '--ad-group', 'x' ], qr/there is no ad group "x"\./ ],
     [ 'no connection', 3, [ 'create', '--ad-group', 12, '--variants', '31,32', '--db', 'host=/nowhere dbname=x' ], qr/cannot reach PostgreSQL: / ],
 );
 $before = digest();

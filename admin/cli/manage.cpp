@@ -7,8 +7,10 @@
 #include <memory>
 
 #include "commands.hpp"
+#include "core/types.hpp"
 #include "database.hpp"
 #include "manage_fields.hpp"
+#include "manage_list.hpp"
 #include "options.hpp"
 
 namespace ads::cli {
@@ -60,6 +62,11 @@ const char* update_example(Kind kind) {
 
 const char* id_name(Kind kind) {
     return kind == Kind::advertiser ? "NAME" : "ID";
+}
+
+template <class E>
+std::vector<std::string> all() {
+    return {Names<E>::list.begin(), Names<E>::list.end()};
 }
 
 using Run = Exit (*)(const Edit&);
@@ -250,24 +257,63 @@ private:
         add_access(*app, options->access, true);
     }
 
+    // What a list may be narrowed to.
+    void add_filters(Arguments& app, ListQuery& query) const {
+        const bool in_group = kind_ == Kind::creative || kind_ == Kind::experiment;
+        const bool dated =
+            kind_ == Kind::campaign || kind_ == Kind::ad_group || kind_ == Kind::creative;
+        const auto add = [&](const char* name, std::string& value, const char* help,
+                             const char* text) {
+            return app.add_option(name, value, help)->option_text(text);
+        };
+        if (kind_ == Kind::experiment) {
+            add("--status", query.status, "Only those that are draft, running, completed", "STATUS")
+                ->offer(all<ExperimentStatus>());
+        } else if (kind_ != Kind::advertiser) {
+            add("--status", query.status, "Only these, as in active,paused", "STATUS")
+                ->offer(all<Status>());
+        }
+        if (dated) {
+            add("--advertiser", query.advertiser, "Only of this one", "NAME");
+        }
+        if (kind_ == Kind::ad_group || in_group) {
+            add("--campaign", query.campaign, "Only of this one, by id or name", "ID");
+        }
+        if (in_group) {
+            add("--ad-group", query.ad_group, "Only of this one, by id or name", "ID");
+        }
+        if (kind_ == Kind::ad_group || kind_ == Kind::creative) {
+            add("--placement", query.placement, "Only what may be served there", "ID");
+        }
+        if (kind_ == Kind::creative) {
+            app.add_option("--type", query.type, "image, html, native")
+                ->check(one_of({"image", "html", "native"}))
+                ->option_text("TYPE");
+        }
+        add("--search", query.search, "Only with this text in id, name, advertiser or click URL",
+            "TEXT");
+        if (dated) {
+            app.add_flag("--all", query.archived, "The archived, too");
+        }
+    }
+
     void add_list() {
-        std::shared_ptr<Look> options;
-        auto* app = look("list", fmt::format("List {}", words_.plural), "--json", list, options);
-        if (kind_ == Kind::campaign || kind_ == Kind::ad_group || kind_ == Kind::creative) {
-            app->add_option("--status", options->status, "Only these")->option_text("STATUS");
-            app->add_flag("--all", options->all, "The archived, too");
-        } else if (kind_ == Kind::experiment) {
-            app->add_option("--status", options->status,
-                            "Only those that are draft, running, completed")
-                ->option_text("STATUS");
-        }
-        if (kind_ == Kind::campaign) {
-            app->add_option("--advertiser", options->parent, "Only of this one")
-                ->option_text("NAME");
-        }
-        add_parent(*app, options->parent, "Only of this one");
-        add_limit(*app, *options, "At most so many");
+        struct Options {
+            Access access;
+            ListQuery query;
+        };
+        auto options = std::make_shared<Options>();
+        options->query.kind = kind_;
+        auto* app = subcommand("list", fmt::format("List {}, with their delivery", words_.plural),
+                               kind_ == Kind::advertiser ? "" : "--status active");
+        add_filters(*app, options->query);
+        app->add_option("--limit", options->query.limit, "At most so many")
+            ->check(whole_number(1, kMaxRows))
+            ->option_text("N");
         add_access(*app, options->access, false);
+        app->callback([options, &chosen = chosen_] {
+            chosen = [options] { return list(options->access, options->query); };
+        });
     }
 
     void add_show() {

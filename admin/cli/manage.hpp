@@ -68,13 +68,10 @@ struct Look {
     Kind kind = Kind::campaign;
     Access access;
     std::string id;
-    std::string status;
-    std::string parent;  // list: of this advertiser, campaign or ad group
-    bool all = false;    // list: the archived, too; history: what is below, too
+    bool all = false;    // history: what is below, too
     uint64_t limit = 0;  // 0: no limit
 };
 
-Exit list(const Look& look);
 Exit show(const Look& look);
 Exit history(const Look& look);
 

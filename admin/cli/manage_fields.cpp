@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "catalog_list.hpp"
+#include "core/types.hpp"
 #include "files.hpp"
 #include "local_time.hpp"
 #include "manage_values.hpp"
@@ -336,6 +338,28 @@ std::span<const Field> fields_of(Kind kind) {
     return {};
 }
 
+template <class E>
+std::vector<std::string> all_but(size_t last = 0) {
+    return {Names<E>::list.begin(), Names<E>::list.end() - last};
+}
+
+// For completion, the names that a member may have.
+std::vector<std::string> names_of(Kind kind, std::string_view path) {
+    if (path == "status") {
+        return kind == Kind::experiment ? all_but<ExperimentStatus>(1) : all_but<Status>(2);
+    }
+    return path == "priority"            ? all_but<Priority>()
+           : path == "price.model"       ? all_but<PriceModel>()
+           : path == "pacing.strategy"   ? all_but<Strategy>()
+           : path == "pacing.cap_on"     ? all_but<CapOn>()
+           : path == "exclusive"         ? all_but<Exclusive>()
+           : path == "type"              ? all_but<CreativeType>()
+           : path == "select"            ? all_but<Select>()
+           : path == "metric"            ? all_but<Metric>()
+           : path == "targeting.devices" ? all_but<Device>()
+                                         : std::vector<std::string>();
+}
+
 void add_fields(Arguments& app, Kind kind, Values& values) {
     for (const auto& field : fields_of(kind)) {
         auto* option = app.add_taker(
@@ -347,6 +371,7 @@ void add_fields(Arguments& app, Kind kind, Values& values) {
                               field.help)
                            ->option_text(field.value)
                            ->allow_extra_args(false);
+        option->offer(names_of(kind, field.path));
         if (is_repeated(field.as)) {
             option->take_all();
         }
@@ -466,6 +491,7 @@ Json read_object(const std::string& file) {
     if (!json_is_object(json.get())) {
         throw Failure(Exit::bad_input, fmt::format("{}: must be a JSON object.", shown_name(file)));
     }
+    json_object_del(json.get(), kDelivery);  // show has it
     return json;
 }
 

@@ -1,7 +1,8 @@
-// list, show, history.
+// show, history.
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "catalog_list.hpp"
 #include "changes.hpp"
 #include "core/types.hpp"
 #include "grid.hpp"
@@ -16,123 +17,6 @@
 namespace ads::cli {
 
 namespace {
-
-// ---- lists ----
-
-struct Listing {
-    const char* sql;                 // $1 status, $2 what it stands in, $3 archived, too
-    std::vector<std::string> heads;  // the names of its columns are those of the JSON
-};
-
-Listing listing_of(Kind kind) {
-    switch (kind) {
-        case Kind::advertiser:
-            return {
-                "SELECT a.name, count(c.id) AS campaigns, "
-                "count(c.id) FILTER (WHERE c.status = 'active') AS active "
-                "FROM ads.advertisers a LEFT JOIN ads.campaigns c ON c.advertiser = a.name "
-                "WHERE $1 = '' AND $2 = '' AND $3::boolean IS NOT NULL GROUP BY a.name ORDER BY "
-                "a.name",
-                {"NAME", "CAMPAIGNS", "ACTIVE"}};
-        case Kind::campaign:
-            return {
-                "SELECT c.id, c.name, coalesce(c.advertiser, '') AS advertiser, c.status, "
-                "c.timezone, ads.moment_text(c.starts_at) AS start, ads.moment_text(c.ends_at) "
-                "AS \"end\", c.budget_type AS budget, ads.cents(c.budget_micro) AS amount_cents, "
-                "(SELECT count(*) FROM ads.ad_groups g WHERE g.campaign_id = c.id "
-                "AND g.status <> 'archived') AS ad_groups FROM ads.campaigns c "
-                "WHERE ($1 = '' OR c.status::text = $1) AND ($2 = '' OR c.advertiser = $2) "
-                "AND ($3::boolean OR c.status <> 'archived' OR $1 = 'archived') ORDER BY c.id",
-                {"ID", "NAME", "ADVERTISER", "STATUS", "TIME ZONE", "START", "END", "BUDGET",
-                 "CENTS", "GROUPS"}};
-        case Kind::ad_group:
-            return {
-                "SELECT g.id, g.campaign_id AS campaign, g.name, g.status, g.priority, g.weight, "
-                "g.price_model AS model, ads.cents(g.price_micro) AS price_cents, "
-                "(SELECT count(*) FROM ads.creatives k WHERE k.ad_group_id = g.id "
-                "AND k.status <> 'archived') AS creatives FROM ads.ad_groups g "
-                "WHERE ($1 = '' OR g.status::text = $1) "
-                "AND ($2 = '' OR g.campaign_id = nullif($2, '')::bigint) "
-                "AND ($3::boolean OR g.status <> 'archived' OR $1 = 'archived') ORDER BY g.id",
-                {"ID", "CAMPAIGN", "NAME", "STATUS", "PRIORITY", "WEIGHT", "MODEL", "CENTS",
-                 "CREATIVES"}};
-        case Kind::creative:
-            return {
-                "SELECT k.id, k.ad_group_id AS ad_group, k.name, k.type, k.status, k.weight, "
-                "k.width, k.height, k.policy, k.click_url FROM ads.creatives k "
-                "WHERE ($1 = '' OR k.status::text = $1) "
-                "AND ($2 = '' OR k.ad_group_id = nullif($2, '')::bigint) "
-                "AND ($3::boolean OR k.status <> 'archived' OR $1 = 'archived') ORDER BY k.id",
-                {"ID", "AD GROUP", "NAME", "TYPE", "STATUS", "WEIGHT", "WIDTH", "HEIGHT", "POLICY",
-                 "CLICK URL"}};
-        case Kind::placement:
-            return {
-                "SELECT p.id, p.name, p.status, p.width, p.height, p.types, p.\"select\", "
-                "ads.cents(p.floor_micro) AS floor_cents "
-                "FROM ads.placements p WHERE $1 = '' AND $2 = '' AND $3::boolean IS NOT NULL ORDER "
-                "BY p.id",
-                {"ID", "NAME", "STATUS", "WIDTH", "HEIGHT", "TYPES", "SELECT", "FLOOR"}};
-        case Kind::experiment:
-            return {
-                "SELECT e.id, e.ad_group_id AS ad_group, e.name, e.status, e.metric, "
-                "(SELECT count(*) FROM ads.variants v WHERE v.experiment_id = e.id) AS variants, "
-                "(SELECT count(*) FROM ads.experiment_trials t WHERE t.experiment_id = e.id "
-                "AND t.first_impression IS NOT NULL) AS trials, e.winner FROM ads.experiments e "
-                "WHERE ($1 = '' OR e.status::text = $1) "
-                "AND ($2 = '' OR e.ad_group_id = nullif($2, '')::bigint) "
-                "AND $3::boolean IS NOT NULL ORDER BY e.id",
-                {"ID", "AD GROUP", "NAME", "STATUS", "METRIC", "VARIANTS", "TRIALS", "WINNER"}};
-    }
-    return {};
-}
-
-void check_look(const Look& look) {
-    if (look.kind == Kind::experiment) {
-        if (!look.status.empty() && !named<ExperimentStatus>(look.status)) {
-            throw Failure(Exit::usage,
-                          fmt::format("--status must be draft, running or completed, not \"{}\".",
-                                      look.status));
-        }
-    } else if (!look.status.empty() && !named<Status>(look.status)) {
-        throw Failure(Exit::usage,
-                      fmt::format("--status must be draft, scheduled, active, paused, completed or "
-                                  "archived, not \"{}\".",
-                                  look.status));
-    }
-}
-
-void print_rows(const Rows& rows, const std::vector<std::string>& heads, size_t indent) {
-    Grid grid(heads);
-    for (size_t i = 0; i < rows.size(); i++) {
-        std::vector<std::string> cells;
-        for (size_t c = 0; c < heads.size(); c++) {
-            cells.push_back(printable(rows.at(i, static_cast<int>(c))));
-        }
-        grid.add(std::move(cells));
-    }
-    grid.print(indent);
-}
-
-Exit list_in(Database& database, const Look& look) {
-    const Listing listing = listing_of(look.kind);
-    const std::string sql =
-        look.limit == 0 ? listing.sql : fmt::format("{} LIMIT {}", listing.sql, look.limit);
-    const char* all = look.all ? "t" : "f";
-    if (look.access.json) {
-        const std::string text = database.value(
-            fmt::format("SELECT coalesce(json_agg(to_json(list)), '[]') FROM ({}) list", sql),
-            {look.status, look.parent, all});
-        out().put(indented(text));
-        return Exit::ok;
-    }
-    const Rows rows = database.run(sql, {look.status, look.parent, all});
-    if (rows.empty()) {
-        out().put(fmt::format("no {}\n", words_of(look.kind).plural));
-    } else {
-        print_rows(rows, listing.heads, 0);
-    }
-    return Exit::ok;
-}
 
 // ---- one ----
 
@@ -251,19 +135,6 @@ Json document_of(Database& database, uint64_t campaign) {
     return Json(json_loadb(text.data(), text.size(), 0, nullptr));
 }
 
-Json advertiser_object(Database& database, const Look& look) {
-    const std::string text = database.value(
-        "SELECT json_build_object('name', a.name, 'campaigns', coalesce((SELECT json_agg("
-        "json_build_object('id', c.id, 'name', c.name, 'status', c.status) ORDER BY c.id) "
-        "FROM ads.campaigns c WHERE c.advertiser = a.name), '[]')) "
-        "FROM ads.advertisers a WHERE a.name = $1",
-        {look.id});
-    if (text.empty()) {
-        not_there(look);
-    }
-    return Json(json_loadb(text.data(), text.size(), 0, nullptr));
-}
-
 Json placement_object(Database& database, const Look& look) {
     const Json document = document_of(database, 0);
     size_t i = 0;
@@ -279,7 +150,8 @@ Json placement_object(Database& database, const Look& look) {
 // As in the catalog; an ad group and a creative say what they stand in.
 Json object_of(Database& database, const Look& look) {
     if (look.kind == Kind::advertiser) {
-        return advertiser_object(database, look);
+        Json object = advertiser_object(database, look.id);
+        return object ? std::move(object) : (not_there(look), nullptr);
     }
     if (look.kind == Kind::placement) {
         return placement_object(database, look);
@@ -381,26 +253,15 @@ std::string changed_fields(const Rows& rows, size_t row, const std::string& curr
 
 }  // namespace
 
-Exit list(const Look& asked) {
-    check_look(asked);
-    Database database(asked.access.database, "nginx-ads list");
-    try {
-        Look look = asked;
-        if (!look.parent.empty()) {
-            look.parent = found_id(database, parent_kind(look.kind), look.parent);
-        }
-        return list_in(database, look);
-    } catch (const SqlError& e) {
-        throw explained(e);
-    }
-}
-
 Exit show(const Look& look) {
     Database database(look.access.database, "nginx-ads show");
     try {
         Look one = look;
         one.id = found_id(database, look.kind, look.id);
         const Json object = object_of(database, one);
+        if (Json delivery = delivery_of(database, one.kind, one.id)) {
+            json_object_set_new(object.get(), kDelivery, delivery.release());
+        }
         look.access.json ? print_json(object) : print_object(database, one, object.get());
         return Exit::ok;
     } catch (const SqlError& e) {
