@@ -239,7 +239,7 @@ subtest 'poison' => sub {
         (map { [ "$_ -1", { $_ => -1 } ] } qw(type at issued campaign ad_group creative experiment price node device invalid)),
         (map { [ "$_ 0", { $_ => 0 } ] } qw(campaign ad_group creative)),
         (map { [ "$_ too large", { $_ => 4294967296 } ] } qw(campaign ad_group creative experiment node)),
-        [ 'type 5'           => { type     => 5 } ],
+        [ 'type 6'           => { type     => 6 } ],
         [ 'device 5'         => { device   => 5 } ],
         [ 'device 254'       => { device   => 254 } ],
         [ 'device 256'       => { device   => 256 } ],
@@ -399,5 +399,32 @@ sub trials_of {
 }
 
 is $pg->value("SELECT count(*) FROM pg_stat_database WHERE datname = 'ads' AND deadlocks > 0"), 0, 'no deadlock was ever seen';
+
+# ---- summaries of requests -----------------------------------------------------------------
+
+{
+    clear();
+    $pg->run('TRUNCATE ads.placement_hours, ads.request_summaries');
+    my %at = (at => 1_794_830_400_000 + 59 * 60_000, issued => 1_794_830_400_000 + 60 * 60_000);
+    my $summary = sub { my ($serve, $json, %o) = @_; return event(%at, type => 5, serve => $serve, campaign => 0, ad_group => 0, creative => 0, metadata => $json, %o) };
+    my $stored  = sub { return join ', ', map { join ' ', @$_ } $session->query("SELECT to_char(hour AT TIME ZONE 'UTC', 'HH24'), placement, outcome, requests FROM ads.placement_hours ORDER BY 1, 2, 3") };
+    my $first = $summary->(1, '{"top": {"": 5, "pacing": 2}, "side": {"floor": 1}}');
+
+    is ingest($first, event(serve => 1), $first, event(serve => 1)), '1 1', 'a summary among events is none of them';
+    is counts(), '1 1 1', 'one event is stored';
+    is $stored->(), '12 side floor 1, 12 top  5, 12 top pacing 2', 'and the summary in the hour in which it begins, once';
+    is ingest($first), '0 0', 'sent again, alone';
+    is $stored->(), '12 side floor 1, 12 top  5, 12 top pacing 2', 'it counts no more';
+    is ingest($summary->(2, '{"top": {"": 1}}'), $summary->(3, '{"top": {"": 1}}')), '0 0', 'others';
+    is $stored->(), '12 side floor 1, 12 top  7, 12 top pacing 2', 'add to it';
+    for my $bad ('[]', '{"top": 5}', '{"top": {"": -1}}', '{"top": {"": "x"}}', '{', '{"top": {"": 1e30}}') {
+        my $error = $pg->error($pg->ingest_sql(event(serve => 9), $summary->(4, $bad)));
+        like $error->{state}, qr/^2[23]/, "$bad is bad data";
+    }
+    is counts(), '1 1 1', 'of which nothing is stored';
+    $pg->run(q{UPDATE ads.request_summaries SET received_at = now() - interval '4 months'});
+    $pg->run('SELECT ads.prune_events()');
+    is $pg->value('SELECT count(*) FROM ads.request_summaries'), 0, 'what no spool has any more is forgotten';
+}
 
 done_testing;

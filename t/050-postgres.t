@@ -69,7 +69,7 @@ like $third->get('/spot/serve?placement=top')->{body}, qr/"creative":/, 'an ad w
 $third->stop;
 $third->start;
 like $third->get('/spot/serve?placement=top')->{body}, qr/"creative":/, 'and after a restart without one';
-wait_until { status($third)->{postgres}{error} } 20, 'the status to tell that nothing is shipped';
+wait_until { my $s = status($third); $s->{postgres}{error} && $s->{catalog}{unreadable} } 20, 'the status to tell that nothing is shipped';
 like status($third)->{catalog}{unreadable}, qr/PostgreSQL/, 'and that the catalog cannot be read';
 $pg->start;
 wait_until { !status($third)->{postgres}{error} && !status($third)->{catalog}{unreadable} } 30, 'it to recover';

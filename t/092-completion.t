@@ -84,7 +84,6 @@ for my $case (
     [ 2, qr/^\{"error":"\\"nginx-ads campaign\\" needs one of the commands/, 'campaign --json' ],
     [ 2, qr/^\{"error":"there is no command/, 'campain list --json' ],
     [ 3, qr/^\{"error":"cannot reach PostgreSQL/, 'campaign list --json --db host=/nowhere' ],
-    [ 3, qr/^\{"error":"cannot read \/nowhere/, 'validate --json /nowhere' ],
     )
 {
     my ($code, $expected, $line) = @$case;

@@ -1,6 +1,7 @@
 #include "usage.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -62,7 +63,9 @@ Reached reach(CLI::App& app, const std::vector<std::string>& arguments) {
             break;
         }
         if (word.starts_with('-')) {
-            reached.option = reached.option.empty() ? word : reached.option;
+            if (reached.option.empty() && word != "--json") {  // which the commands below have
+                reached.option = word;
+            }
             continue;
         }
         if (std::find(known.begin(), known.end(), word) == known.end()) {
@@ -153,10 +156,13 @@ Exit usage_error(CLI::App& app, const CLI::ParseError& error,
     if (incomplete && !reached.option.empty()) {
         complain(extra(reached.option, reached));
     } else if (incomplete) {
-        if (!json) {
+        if (json) {
+            complain(fmt::format("\"{}\" needs one of the commands {}.", reached.path,
+                                 fmt::join(commands_of(*reached.app), ", ")));
+        } else {
             error_line(app.help());
+            complain(fmt::format("\"{}\" needs one of the commands above.", reached.path));
         }
-        complain(fmt::format("\"{}\" needs one of the commands above.", reached.path));
     } else {
         complain(explain(error, reached));
     }

@@ -77,7 +77,7 @@ size_t write_record(const Event& e, std::span<char> out) noexcept {
     const auto cut = [](std::string_view text, size_t most) { return text.substr(0, most); };
     const std::string_view parts[] = {cut(e.placement, 255), cut(e.country, 255),
                                       cut(e.session, 255), cut(e.user, 255),
-                                      e.metadata.size() > 4096 ? "{}" : e.metadata};
+                                      e.metadata.size() > kMaxMetadata ? "{}" : e.metadata};
     size_t size = kFrameHead + sizeof(Fixed);
     for (const auto part : parts) {
         size += part.size();
@@ -145,7 +145,7 @@ Read read_record(std::string_view from, Event& e, size_t& used) noexcept {
     }
     const char* at = from.data() + kFrameHead;
     const auto fixed = load<Fixed>(at);
-    if (agreed_size(from) == 0 || fixed.type >= kCount<EventType> ||
+    if (agreed_size(from) == 0 || fixed.type > static_cast<uint8_t>(kSummary) ||
         fixed.invalid >= kCount<Invalid> ||
         checksum(at, payload) != load<uint32_t>(from.data() + 4)) {
         return Read::damaged;

@@ -51,6 +51,10 @@ struct Names<Invalid> {
     });
 };
 
+// The type of a record that is no event, but a summary of a worker's requests since its last one,
+// as its metadata (see shm/outcomes.hpp). It goes to the database with the events.
+inline constexpr auto kSummary = static_cast<EventType>(kCount<EventType>);
+
 inline constexpr std::string_view kAnonymous = "anonymous";
 
 struct Event {
@@ -93,6 +97,7 @@ void write_uuid(const EventId& id, char* out) noexcept;
 // The longest and the shortest record, frame included.
 inline constexpr size_t kMaxRecord = 8192;
 inline constexpr size_t kMinRecord = 72;
+inline constexpr size_t kMaxMetadata = 4096;
 inline constexpr size_t kFrameHead = 8;
 
 // Appends the framed record to `out`; 0 if it would not fit there or is over

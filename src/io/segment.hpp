@@ -39,8 +39,8 @@ struct SegmentEnd {
     bool foreign = false;  // no head and no record: not a segment at all
 };
 
-// Calls record(event, offset, size) for each intact record and damaged(offset, size) for each
-// stretch between them. Offsets are those of `segment`.
+// Calls record(event, offset, size) for each intact record of an event and damaged(offset, size)
+// for each stretch between them. Offsets are those of `segment`.
 template <class Record, class Damaged>
 SegmentEnd each_piece(std::string_view segment, Record record, Damaged damaged) {
     SegmentEnd end{.total = segment.size()};
@@ -60,13 +60,13 @@ SegmentEnd each_piece(std::string_view segment, Record record, Damaged damaged) 
             return end;
         }
         piece = next_piece(segment.substr(at), event);
-        if (piece.kind == Piece::Kind::record) {
+        if (piece.kind == Piece::Kind::record && event.type != kSummary) {
             record(event, at, piece.size);
         }
     }
 }
 
-// Calls f(event) for each intact record.
+// Calls f(event) for each intact event.
 template <class F>
 SegmentEnd each_event(std::string_view segment, F f) {
     return each_piece(
@@ -106,8 +106,8 @@ public:
     // Keeps others from shipping it; false if another process does.
     bool lock() const noexcept;
 
-    // The next events, at most so many. They point into this segment until it is read or
-    // consumed again. `unreadable`: the disk fails; errno tells why.
+    // The next events and summaries, at most so many. They point into this segment until it is read
+    // or consumed again. `unreadable`: the disk fails; errno tells why.
     End read(size_t most, std::vector<Event>& events);
 
     // The record of the event that the last read returned first.

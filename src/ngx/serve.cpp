@@ -302,8 +302,12 @@ ngx_int_t serve(Serve& s, std::span<const uint32_t> placements) noexcept {
     decide(worker->view(), s.request, placements, s.page, worker->rng(), ledger);
     traffic.request(placements.size());
     for (const auto& pick : s.page.picks()) {
-        if (!pick.filled()) {
-            traffic.unfilled(ledger.unfilled(pick.placement));
+        if (pick.filled()) {
+            worker->outcomes().filled(pick.placement);
+        } else {
+            const Unfilled why = ledger.unfilled(pick.placement);
+            traffic.unfilled(why);
+            worker->outcomes().unfilled(pick.placement, why);
         }
     }
     // Pacing goes by the requests of people.
@@ -328,9 +332,12 @@ ngx_int_t serve(Serve& s, std::span<const uint32_t> placements) noexcept {
 }
 
 // Over a silent limit: as if there were no ad. Nothing is decided, taken or written.
-ngx_int_t answer_nothing(Serve& s, size_t placements) noexcept {
-    worker->traffic().request(placements);
-    worker->traffic().unfilled(Unfilled::rate_limit, placements);
+ngx_int_t answer_nothing(Serve& s, std::span<const uint32_t> placements) noexcept {
+    worker->traffic().request(placements.size());
+    worker->traffic().unfilled(Unfilled::rate_limit, placements.size());
+    for (const uint32_t placement : placements) {
+        worker->outcomes().unfilled(placement, Unfilled::rate_limit);
+    }
     s.ctx->decision = "no_ad";
     s.ctx->invalid = name_of(Invalid::rate_limit);
     return answer(s, {});
@@ -361,7 +368,7 @@ ngx_int_t work(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
         set_embedding(r, s.query.format != Format::json);
         return send(r, {NGX_HTTP_OK, content_type(s.query.format), {}});
     }
-    return ctx->limited ? answer_nothing(s, placements.size()) : serve(s, placements);
+    return ctx->limited ? answer_nothing(s, placements) : serve(s, placements);
 }
 
 }  // namespace

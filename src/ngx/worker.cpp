@@ -131,6 +131,7 @@ Worker::~Worker() {
     }
     if (place_ != kNone && pin_ != kNone) {
         flush();
+        summarize(true);
         traffic_.add_to(state_.head().traffic);  // what the flush has counted
     }
     spool_.close();
@@ -183,6 +184,7 @@ void Worker::follow_zone() noexcept {
         flush();
         if (generation_ != 0) {
             add_requests();
+            outcomes_.gather(image());
         }
         const Image image = zone().pin(pin_, generation_);
         view_.bind(image);
@@ -197,6 +199,7 @@ void Worker::find_slots() noexcept {
     own_groups_.clear();
     own_campaigns_.clear();
     asked_.assign(image().placements().size(), 0);
+    outcomes_.bind(image().placements().size());
     if (image().head().node == node()) {
         slots_ = {image().group_slots(), image().campaign_slots()};
         return;
@@ -344,6 +347,7 @@ void Worker::tick() noexcept {
     }
     if (ready) {
         add_requests();
+        summarize(false);
         pace(leads);
     }
     const Millis mono = static_cast<Millis>(ngx_current_msec);

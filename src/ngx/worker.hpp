@@ -20,6 +20,7 @@
 #include "ngx/conf.hpp"
 #include "shm/completion.hpp"
 #include "shm/ledger.hpp"
+#include "shm/outcomes.hpp"
 #include "shm/pacer.hpp"
 
 namespace ads::ngx {
@@ -114,6 +115,9 @@ public:
     // One write, then the answers.
     void flush() noexcept;
 
+    // What became of the requests for each placement.
+    Outcomes& outcomes() noexcept { return outcomes_; }
+
     // What is due every now and then.
     void tick() noexcept;
 
@@ -133,6 +137,7 @@ private:
     void edit_catalog() noexcept;
     void adopt_dead() noexcept;
     void add_requests() noexcept;
+    void summarize(bool all) noexcept;
     void pace(bool leads) noexcept;
     void judge_health() noexcept;
     void log_drops(const Flushed& flushed) noexcept;
@@ -164,6 +169,8 @@ private:
     std::vector<CampaignSlots> own_campaigns_;
     std::vector<uint32_t> asked_;   // by placement, since the last tick
     uint64_t served_ = 0;           // the same
+    Outcomes outcomes_;             // by placement, since the last summary,
+    Millis outcomes_since_ = 0;     // and that was then
     Traffic traffic_;               // the same
     std::unique_ptr<Pacer> pacer_;  // of the one worker that paces
     uint64_t paced_generation_ = 0;

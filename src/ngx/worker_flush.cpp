@@ -6,6 +6,8 @@ namespace ads::ngx {
 namespace {
 
 constexpr int64_t kSlowWrite = 100'000'000;  // ns
+constexpr Millis kSummaryEvery = 60'000;
+constexpr Millis kHour = 3'600'000;
 
 }  // namespace
 
@@ -73,6 +75,38 @@ void Worker::flush() noexcept {
     if (flushed.dropped > 0) {
         state_.add(Total::dropped, flushed.dropped);
         log_drops(flushed);
+    }
+}
+
+// Once a minute and at the end of an hour, where the events go to a database. What cannot be
+// written is told the next time.
+void Worker::summarize(bool all) noexcept {
+    if (conf_.postgres.len == 0 || generation_ == 0) {
+        return;
+    }
+    const Millis at = now();
+    const Millis since = outcomes_since_ == 0 ? at : outcomes_since_;
+    outcomes_since_ = at;
+    if (!all && since / kHour == at / kHour && at >= since && at - since < kSummaryEvery) {
+        outcomes_since_ = since;
+        return;
+    }
+    outcomes_.gather(image());
+    while (!outcomes_.empty()) {
+        flush();
+        size_t told = 0;
+        const std::string text = outcomes_.text(told);
+        spool_.append({.type = kSummary,
+                       .time = since,
+                       .issued = at,
+                       .serve = rng_.next(),
+                       .node = node(),
+                       .metadata = text});
+        const Flushed flushed = spool_.flush(at);
+        if (flushed.written == 0) {
+            return;
+        }
+        outcomes_.forget(told);
     }
 }
 

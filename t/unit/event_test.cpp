@@ -192,7 +192,7 @@ TEST(Event, WellFramedNonsenseIsDamaged) {
     };
     EXPECT_EQ(with(0, 1), Read::ok);
     EXPECT_EQ(with(0, 2), Read::damaged);  // another version
-    EXPECT_EQ(with(1, kCount<EventType>), Read::damaged);
+    EXPECT_EQ(with(1, kCount<EventType> + 1), Read::damaged);
     EXPECT_EQ(with(2, kCount<Invalid>), Read::damaged);
     for (const size_t length_at : {5, 6, 7, 8, 9, 10}) {
         EXPECT_EQ(with(length_at, 200), Read::damaged) << length_at;

@@ -261,4 +261,22 @@ TEST(SegmentDamage, AGrowingSegment) {
     EXPECT_FALSE(file.done()) << "damage has to be kept first";
 }
 
+TEST(Segment, SummariesAreSentButAreNoEvents) {
+    std::mt19937_64 random(5);
+    Sample sample(2, random);
+    sample.text += record_of({.type = kSummary, .time = kNow, .metadata = R"({"top":{"":3}})"});
+    sample.text += record_of({.type = EventType::click, .serve = 9});
+    EXPECT_EQ(read_all(sample.text), (std::vector<uint64_t>{1, 2, 9}));
+    TempFolder folder;
+    const std::string path = folder.path() + "/x.seg";
+    TempFolder::write(path, sample.text);
+    SegmentFile file;
+    ASSERT_TRUE(file.open(path, {}));
+    std::vector<Event> events;
+    ASSERT_EQ(file.read(10, events), SegmentFile::End::none);
+    ASSERT_EQ(events.size(), 4u);
+    EXPECT_EQ(events[2].type, kSummary);
+    EXPECT_EQ(events[2].metadata, R"({"top":{"":3}})");
+}
+
 }  // namespace
