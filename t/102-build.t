@@ -62,4 +62,15 @@ is_deeply [ built('copy', CC => 'clang') ], [ 'copy clang clock=0', 3 ], 'anothe
 is_deeply [ built('copy', CC => 'clang', ADS_TEST_CLOCK => 1) ], [ 'copy clang clock=1', 4 ], 'with the test clock';
 put('copy/src/b.cpp', '');
 is_deeply [ built('copy', CC => 'clang', ADS_TEST_CLOCK => 1) ], [ 'copy clang clock=1', 5 ], 'a new source file';
+
+# What does not know of the test clock is compiled once for both modules.
+my $tree = "$dir/original";
+local $ENV{NGINX_SRC} = "$dir/nginx";
+is system("$tree/scripts/build-module $tree/build/module"), 0, 'the module';
+put("original/build/module/objs/addon/$_", '') for 'core/token.o', 'ngx/clock.o';
+is system("ADS_TEST_CLOCK=1 $tree/scripts/build-module $tree/build/test"), 0, 'the module for tests';
+ok -e "$tree/build/test/objs/addon/core/token.o", 'has the objects of the module';
+ok !-e "$tree/build/test/objs/addon/ngx/clock.o", 'but for those that know of the clock';
+is system("ADS_CFLAGS=-O0 ADS_TEST_CLOCK=1 $tree/scripts/build-module $tree/build/test"), 0, 'with other flags';
+ok !-e "$tree/build/test/objs/addon/core/token.o", 'it compiles its own';
 done_testing;
