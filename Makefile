@@ -23,7 +23,7 @@ Q           := $(if $(V),,@)
 jobs        := $(shell nproc)
 
 core_sources  := $(wildcard src/core/*.cpp src/core/catalog/*.cpp src/core/pacing/*.cpp)
-lib_sources   := $(core_sources) $(wildcard src/shm/*.cpp src/io/*.cpp)
+lib_sources   := $(core_sources) $(wildcard src/shm/*.cpp src/io/*.cpp src/keeper/*.cpp)
 lib_objects   := $(lib_sources:%.cpp=$(OBJ)/%.o)
 # Cleaning creatives needs the HTML parser: a library of its own, not for workers.
 creative_sources := $(wildcard admin/creative/*.cpp)
@@ -32,7 +32,7 @@ cli_sources   := $(wildcard admin/cli/*.cpp admin/diagnosis/*.cpp)
 cli_objects   := $(cli_sources:%.cpp=$(OBJ)/%.o)
 sql_files     := $(sort $(wildcard admin/sql/[0-9]*.sql))
 # ThreadSanitizer is for shared memory and for the threads beside the event loop.
-unit_sources  := $(wildcard $(if $(filter tsan,$(VARIANT)),t/unit/shm_*.cpp t/unit/io_*.cpp,t/unit/*.cpp))
+unit_sources  := $(wildcard $(if $(filter tsan,$(VARIANT)),t/unit/shm_*.cpp t/unit/io_*.cpp t/unit/keeper_*.cpp,t/unit/*.cpp))
 unit_objects  := $(unit_sources:%.cpp=$(OBJ)/%.o)
 # Of the command, what has unit tests: it depends on nothing else of it.
 cli_parts     := $(if $(filter tsan,$(VARIANT)),,$(patsubst %,$(OBJ)/admin/cli/%.o,money local_time))

@@ -587,7 +587,7 @@ ads: ads_postgres: no connection string: it is empty; write it like
 +ads_postgres "dbname=ads" size=3;
 --- must_die
 --- error_log
-ads: ads_postgres has no parameter "size=3"; it knows "batch=NUMBER", "interval=TIME" and "timeout=TIME" in
+ads: ads_postgres has no parameter "size=3"; it knows "batch=NUMBER", "connections=NUMBER", "interval=TIME" and "timeout=TIME" in
 
 
 

@@ -244,12 +244,12 @@ SKIP: {
         is_deeply [ values %seen ], [ 2, 2 ], 'both serve the new one';
 
         my ($holder) = $two->error_log =~ /(\d+)#\d+: ads: catalog "\S+" published, generation 2/;
-        $two->kill_worker(pid => $holder);
+        is $two->kill_keeper, $holder, 'the keeper has published it';
         $two->write_file('html/catalog.json', version(3));
         wait_until { status_of($two)->{catalog}{generation} == 3 } 5, 'the edit after the death of the one who published';
-        pass 'another worker takes over';
+        pass 'another keeper takes over';
         $two->stop;
-        is_deeply [ $two->problems(allow => [qr/worker process \d+ exited on signal 9/]) ], [], 'clean';
+        is_deeply [ $two->problems(allow => [qr/cache manager process \d+ exited on signal 9/]) ], [], 'clean';
     };
 }
 

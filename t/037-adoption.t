@@ -67,33 +67,19 @@ for my $round (1 .. $rounds) {
 }
 
 # A second segment of the same worker that can be opened but not read to its
-# end holds up who takes over: a named pipe. Before or after the real one.
+# end holds up the keeper: a named pipe. Before or after the real one.
 for my $where (qw(before after)) {
     my $victim = stop_unanswered($ngx, $template);
     (my $pipe = $victim->{segment}) =~ s{/\d{13}-}{'/' . ($where eq 'before' ? '0' : '9') x 13 . '-'}e;
     mkfifo($pipe, 0600) or die "mkfifo: $!";
+    my $keeper = $ngx->keeper_pid;
     kill_stopped($victim);
-
-    my $heir;
-    my $held = wait_until {
-        ($heir) = grep {
-            my $pid = $_;
-            grep { (readlink $_ // '') eq $pipe } glob "/proc/$pid/fd/*"
-        } $ngx->worker_pids;
-        return $heir;
-    } 8;
+    wait_until { grep { (readlink $_ // '') eq $pipe } glob "/proc/$keeper/fd/*" } 20, 'the keeper to be held up';
     unlink $pipe;
-SKIP: {
-        skip 'nobody is held up by a named pipe', 4 unless $held;
-        $ngx->kill_worker(pid => $heir);
-        # With a limit, not a must: what counts is the ledger.
-        wait_until { 2 == grep { $ngx->error_log =~ /worker $_ is gone/ } $heir, $victim->{pid} } 5;
-        wait_until {
-            my @open = map { glob $ngx->path('spool') . "/*-$_-*.open" } $victim->{pid}, $heir;
-            return !@open;
-        } 10, 'the segments of both to be closed';
-        ledger($victim->{path}, "the heir is killed, $where it closed the segment");
-    }
+    is $ngx->kill_keeper, $keeper, "the keeper is killed, $where it closed the segment";
+    settled($ngx, $victim->{pid});
+    wait_until { !glob $ngx->path('spool') . "/*-$victim->{pid}-*.open" } 20, 'the segment to be closed';
+    ledger($victim->{path}, "the keeper was killed, $where it closed the segment");
 }
 
 $ngx->stop;

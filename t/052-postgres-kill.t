@@ -1,4 +1,4 @@
-# kill -9 of workers while they ship, under load, with reloads, a stop and a
+# kill -9 of workers and of keepers that ship, under load, with reloads, a stop and a
 # crash of everything in between: each answered event is stored, once, and the
 # books are those of the events.
 use strict;
@@ -58,10 +58,14 @@ my %done = (kill => 0);
 load_on();
 for my $n (1 .. $kills) {
     $load->wait_for(20 + int rand 150);
-    # Every other one while all of them wait for the database; for one that ends, too.
-    wait_until { busy() == $workers } 2 if $n % 2;
     my @victims = ($ngx->worker_pids, $ngx->old_worker_pids);
     $ngx->kill_worker(pid => $victims[ rand @victims ]);
+    # Every other time the keeper as well, in the middle of a batch.
+    if ($n % 2) {
+        wait_until { busy() } 10;
+        $ngx->kill_keeper;
+        $done{keeper}++;
+    }
     $done{kill}++;
     my $what = $then{$n} // next;
     $done{$what}++;
@@ -84,9 +88,9 @@ cmp_ok scalar @retries, '<=', $kills * $connections, 'only requests of killed wo
 
 # --- the ledger ---------------------------------------------------------------------
 
-# A worker that died while it waited for an answer.
+# A keeper that died while it waited for an answer.
 my $broken = () = $pg->log =~ /could not send data to client|unexpected EOF on client connection/g;
-note "$broken backends lost their worker in the middle of a batch";
+note "$broken backends lost their keeper in the middle of a batch";
 cmp_ok $broken, '>', 0, 'some died in the middle of a batch';
 
 drained($ngx, 120);

@@ -216,21 +216,21 @@ sub follower {
     my $entry = sprintf '0100007F:%04X ', $port;
     my ($line) = grep { /^\s*\d+: $entry/ } split /\n/, AdsTest::Nginx::slurp('/proc/net/tcp');
     my $inode = (split ' ', $line // return)[9];
-    for my $pid ($ngx->worker_pids) {
+    for my $pid (grep { defined } $ngx->keeper_pid) {
         return $pid if grep { (readlink // '') eq "socket:[$inode]" } glob "/proc/$pid/fd/*";
     }
     return;
 }
 
-subtest 'the worker that follows it is killed' => sub {
+subtest 'the keeper that follows it is killed' => sub {
     my $version = 10;
     for my $n (1 .. (long() ? 10 : 3)) {
         my $pid = wait_until { follower() } 20, 'the one that listens';
-        $ngx->kill_worker(pid => $pid);
+        is $ngx->kill_keeper, $pid, 'it is the keeper';
         set_version(++$version);
         my $begin = time;
         my $took  = seconds_until($ngx->each_worker, $version, $begin);
-        note sprintf 'worker %d: %.2f s', $pid, $took;
+        note sprintf 'keeper %d: %.2f s', $pid, $took;
         cmp_ok $took, '<', 8 * slow(), 'another one follows edits';
         isnt wait_until(sub { follower() }, 20), $pid, 'it is another one';
     }

@@ -51,7 +51,7 @@ subtest 'a passing read error' => sub {
     my $ngx      = ads_nginx(workers => 1, http => sprintf 'ads_postgres "%s" interval=50ms;', $pg->conninfo)->start;
     my $template = template($ngx);
     my ($pid)    = $ngx->worker_pids;
-    my $strace   = AdsTest::Strace->attach($pid, '-e', 'trace=pread64', '-e', 'inject=pread64:error=EIO');
+    my $strace   = AdsTest::Strace->attach($ngx->keeper_pid, '-e', 'trace=pread64', '-e', 'inject=pread64:error=EIO');
     my $ledger   = AdsTest::Ledger->new($pg, $ngx)->add_paths('/spot/serve?');
     my $path     = pixel($template);
     is $ngx->get($path)->{status}, 200, 'an event';

@@ -273,6 +273,14 @@ struct CampaignSlots {
     uint32_t paces[kCount<Strategy>] = {kNone, kNone, kNone, kNone, kNone};
 };
 
+// What all groups of a campaign have counted on its local day, in the order of the counters of a
+// group. The keeper sums them up every few seconds, for monitoring.
+struct CampaignSums {
+    static constexpr size_t kCounts = 6;
+    uint64_t day = 0;
+    uint64_t counts[kCounts] = {};
+};
+
 struct ImageHead {
     uint64_t magic = 0;
     uint64_t length = 0;
@@ -292,8 +300,9 @@ struct ImageHead {
     Slice<Boundary> boundaries;
     Slice<GroupSlots> group_slots;  // filled by the publisher
     Slice<CampaignSlots> campaign_slots;
-    Slice<uint32_t> by_id;  // groups in the order of their ids
-    Slice<Text> patterns;   // each distinct one once
+    Slice<CampaignSums> campaign_sums;  // filled by the keeper
+    Slice<uint32_t> by_id;              // groups in the order of their ids
+    Slice<Text> patterns;               // each distinct one once
     Slice<ExperimentRecord> experiments;
     Slice<TogetherRecord> together;
     // Hash tables of index + 1, linear probing, a power of two in size.
@@ -302,7 +311,7 @@ struct ImageHead {
     Slice<uint32_t> creative_table;   // by id
 };
 
-inline constexpr uint64_t kImageMagic = 0x3530'656d'6973'6461;  // changes with the layout
+inline constexpr uint64_t kImageMagic = 0x3630'656d'6973'6461;  // changes with the layout
 
 class Image {
 public:
@@ -333,6 +342,9 @@ public:
     std::span<const GroupSlots> group_slots() const noexcept { return get(head().group_slots); }
     std::span<const CampaignSlots> campaign_slots() const noexcept {
         return get(head().campaign_slots);
+    }
+    std::span<const CampaignSums> campaign_sums() const noexcept {
+        return get(head().campaign_sums);
     }
 
     // The index of what was asked for, or kNone.

@@ -17,14 +17,11 @@ FileMark mark_from(const struct stat& info) noexcept {
             int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec};
 }
 
-int read_all(int fd, const struct stat& info, std::string& text, catalog::Pace* pace) {
+int read_all(int fd, const struct stat& info, std::string& text) {
     text.clear();
     text.reserve(static_cast<size_t>(info.st_size) + 1);
     char buffer[65536];
     for (;;) {
-        if (pace != nullptr) {
-            pace->go_on();
-        }
         const ssize_t size = read(fd, buffer, sizeof buffer);
         if (size < 0 && errno == EINTR) {
             continue;
@@ -53,7 +50,7 @@ Fd open_folder(int at, const char* path, int flags) noexcept {
 
 }  // namespace
 
-int read_file(const char* path, std::string& text, FileMark* mark, catalog::Pace* pace) {
+int read_file(const char* path, std::string& text, FileMark* mark) {
     const Fd fd(open(path, O_RDONLY | O_CLOEXEC));
     struct stat info;
     if (!fd || fstat(fd.get(), &info) != 0) {
@@ -65,7 +62,7 @@ int read_file(const char* path, std::string& text, FileMark* mark, catalog::Pace
     if (mark != nullptr) {
         *mark = mark_from(info);
     }
-    return read_all(fd.get(), info, text, pace);
+    return read_all(fd.get(), info, text);
 }
 
 int read_own_file(const std::string& path, std::string& text) {
@@ -75,7 +72,7 @@ int read_own_file(const std::string& path, std::string& text) {
     if (!fd || fstat(fd.get(), &info) != 0) {
         return errno;
     }
-    return S_ISREG(info.st_mode) ? read_all(fd.get(), info, text, nullptr) : EINVAL;
+    return S_ISREG(info.st_mode) ? read_all(fd.get(), info, text) : EINVAL;
 }
 
 Fd open_inside(const std::string& folder, std::string_view name, int flags, mode_t mode) {
@@ -89,7 +86,7 @@ Fd open_inside(const std::string& folder, std::string_view name, int flags, mode
               : Fd();
 }
 
-int read_regular_file(const char* path, std::string& text, FileMark* mark, catalog::Pace* pace) {
+int read_regular_file(const char* path, std::string& text, FileMark* mark) {
     struct stat info;
     if (stat(path, &info) != 0) {
         return errno;
@@ -97,7 +94,7 @@ int read_regular_file(const char* path, std::string& text, FileMark* mark, catal
     if (!S_ISREG(info.st_mode)) {
         return S_ISDIR(info.st_mode) ? EISDIR : ENODEV;
     }
-    return info.st_size > kLargestFile ? EFBIG : read_file(path, text, mark, pace);
+    return info.st_size > kLargestFile ? EFBIG : read_file(path, text, mark);
 }
 
 const char* read_error(int error) noexcept {

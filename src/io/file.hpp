@@ -7,8 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "core/catalog/pace.hpp"
-
 namespace ads {
 
 class Fd {
@@ -43,14 +41,11 @@ struct FileMark {
     bool operator==(const FileMark&) const = default;
 };
 
-// The whole file in `text`; 0, or errno. `mark` is of the very file read. With a pace it takes
-// its time, but always ends.
-int read_file(const char* path, std::string& text, FileMark* mark = nullptr,
-              catalog::Pace* pace = nullptr);
+// The whole file in `text`; 0, or errno. `mark` is of the very file read.
+int read_file(const char* path, std::string& text, FileMark* mark = nullptr);
 
 // The same of a regular file of at most 1 GiB: a device or a pipe could be read without end.
-int read_regular_file(const char* path, std::string& text, FileMark* mark = nullptr,
-                      catalog::Pace* pace = nullptr);
+int read_regular_file(const char* path, std::string& text, FileMark* mark = nullptr);
 // What its error means.
 const char* read_error(int error) noexcept;
 

@@ -1,10 +1,9 @@
 #include "io/shipper.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -32,402 +31,307 @@ Millis wall_clock() noexcept {
     return static_cast<Millis>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
 }
 
-// What PostgreSQL will never take: the records as they are, in a segment that
-// may be sent again by moving it back, and beside it why.
-class Quarantine {
-public:
-    explicit Quarantine(std::string folder) : folder_(std::move(folder)) {}
-
-    bool add(const SegmentFile& from, std::string_view record, const Event& event,
-             std::string_view why) {
-        if (!append(base_of(from) + ".seg", record, segment_head(event.time, event.node))) {
-            return false;
-        }
-        char id[kUuidChars];
-        write_uuid(event_id(event), id);
-        append(base_of(from) + ".txt", std::string(id, sizeof id) + " " + std::string(why) + "\n",
-               "");
-        return true;
-    }
-
-    // The damaged bytes of a segment, one stretch after the other.
-    bool add_damaged(const SegmentFile& from) {
-        std::string bytes;
-        return from.read_damaged(bytes) && append(base_of(from) + ".damaged", bytes, "");
-    }
-
-    const std::string& folder() const noexcept { return folder_; }
-
-private:
-    // Not the segment's own name: it may be moved back while that one is still there.
-    std::string base_of(const SegmentFile& from) const {
-        const std::string closed = closed_path(from.path());
-        const size_t slash = closed.rfind('/') + 1;
-        return folder_ + "/from-" + closed.substr(slash, closed.rfind('.') - slash);
-    }
-
-    // All of it, on the disk, or nothing.
-    bool append(const std::string& path, std::string_view bytes, std::string_view head) {
-        mkdir(folder_.c_str(), 0750);
-        const Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640));
-        struct stat info;
-        if (!fd || fstat(fd.get(), &info) != 0) {
-            return false;
-        }
-        const std::string all = (info.st_size == 0 ? std::string(head) : "") + std::string(bytes);
-        if (write_all(fd.get(), all) == all.size() && fdatasync(fd.get()) == 0) {
-            return true;
-        }
-        const int error = errno;
-        if (ftruncate(fd.get(), info.st_size) != 0) {
-            return false;
-        }
-        errno = error;
-        return false;
-    }
-
-    std::string folder_;
-};
-
 }  // namespace
 
-class Shipper::Work {
-public:
-    Work(ShipperConf conf, State state, Who me)
-        : conf_(std::move(conf)),
-          state_(state),
-          me_(me),
-          pg_(alarm_),
-          rng_(me ^ static_cast<uint64_t>(wall_clock())),
-          quarantine_(conf_.folder + "/quarantine"),
-          limit_(conf_.batch) {}
-
-    void run() {
-        setpriority(PRIO_PROCESS, 0, 5);  // of this thread: requests go first
-        while (!alarm_.stopped()) {
-            const Step step = work();
-            if (step == Step::failed) {
-                back_off();
-            } else if (step == Step::idle) {
-                alarm_.pause(conf_.interval);
-            }
-        }
-        pg_.close();
-        finished.store(true, std::memory_order_release);
-    }
-
-    // After the thread has ended and the spool is closed.
-    void remove_shipped() noexcept {
-        if (own_ && own_.done()) {
-            own_.remove();
-        }
-    }
-
-    void stop() noexcept { alarm_.stop(); }
-    bool hangs() const noexcept { return pg_.connecting(); }
-
-    std::vector<ShipperMessage> take_messages() {
-        const std::lock_guard lock(mutex_);
-        return std::exchange(messages_, {});
-    }
-    std::string error() const {
-        const std::lock_guard lock(mutex_);
-        return !error_.empty()            ? error_
-               : !own_stuck_.text.empty() ? own_stuck_.text
-                                          : left_stuck_.text;
-    }
-
-    std::atomic<bool> finished{false};
-    std::atomic<uint32_t> settled{0};
-    std::atomic<uint32_t> wants_closed{kNoSegment};
-
-private:
-    enum class Step : uint8_t {
-        idle,    // nothing there
-        worked,  // there may be more
-        failed,  // nothing goes: try later
-        stuck,   // this segment does not: try later
-    };
-
-    enum class Trouble : uint8_t { reading, quarantine };
-    struct Stuck {
-        std::string text;  // empty: it is not
-        Trouble trouble = Trouble::reading;
-    };
-
-    void say(ShipperMessage::Level level, std::string text) {
-        const std::lock_guard lock(mutex_);
-        if (messages_.size() < 100) {
-            messages_.push_back({level, std::move(text)});
-        }
-    }
-
-    // One batch of our own segments and one of a segment that was left behind.
-    Step work() {
-        if (!own_) {
-            find_own();
-        }
-        if (!left_) {
-            find_left();
-        }
-        if (!own_ && !left_) {
-            return Step::idle;
-        }
-        if (!ready()) {
-            return Step::failed;
-        }
-        Step result = Step::idle;
-        for (SegmentFile* segment : {&own_, &left_}) {
-            Millis& retry = segment == &own_ ? own_retry_ : left_retry_;
-            if (!*segment || monotonic() < retry) {
-                continue;
-            }
-            const Step step = ship(*segment);
-            if (step == Step::failed) {
-                return step;
-            }
-            if (step == Step::stuck) {
-                retry = monotonic() + kStuckPause;
-            }
-            result = step == Step::worked ? step : result;
-        }
-        return result;
-    }
-
-    bool ready() {
-        if (!pg_.connected()) {
-            if (alarm_.stopped() || !pg_.connect(conf_.conninfo)) {
-                return fail();
-            }
-            kept_at_ = 0;
-        }
-        return (kept_at_ != 0 && monotonic() - kept_at_ < kHousekeeping) || keep_partitions();
-    }
-
-    bool keep_partitions() {
-        kept_at_ = monotonic();
-        return pg_.query(kPartitions, conf_.timeout) != nullptr || fail();
-    }
-
-    // Tells once what is wrong. A server that is read-only, shuts down or has
-    // no schema yet may be another one next time.
-    bool fail() {
-        const std::lock_guard lock(mutex_);
-        if (!alarm_.stopped() && error_ != pg_.error()) {
-            error_ = pg_.error();
-            messages_.push_back({ShipperMessage::Level::error,
-                                 "PostgreSQL: " + error_ + "; events stay in the spool"});
-        }
-        pg_.close();
+bool Quarantine::add(const SegmentFile& from, std::string_view record, const Event& event,
+                     std::string_view why) {
+    if (!append(base_of(from) + ".seg", record, segment_head(event.time, event.node))) {
         return false;
     }
+    char id[kUuidChars];
+    write_uuid(event_id(event), id);
+    append(base_of(from) + ".txt", std::string(id, sizeof id) + " " + std::string(why) + "\n", "");
+    return true;
+}
 
-    void works() {
-        pause_ = kFirstPause;
-        const std::lock_guard lock(mutex_);
-        if (!error_.empty()) {
-            error_.clear();
-            messages_.push_back({ShipperMessage::Level::notice, "events go to PostgreSQL again"});
-        }
+bool Quarantine::add_damaged(const SegmentFile& from) {
+    std::string bytes;
+    return from.read_damaged(bytes) && append(base_of(from) + ".damaged", bytes, "");
+}
+
+// Not the segment's own name: it may be moved back while that one is still there.
+std::string Quarantine::base_of(const SegmentFile& from) const {
+    const std::string closed = closed_path(from.path());
+    const size_t slash = closed.rfind('/') + 1;
+    return folder_ + "/from-" + closed.substr(slash, closed.rfind('.') - slash);
+}
+
+// All of it, on the disk, or nothing.
+bool Quarantine::append(const std::string& path, std::string_view bytes, std::string_view head) {
+    mkdir(folder_.c_str(), 0750);
+    const Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640));
+    struct stat info;
+    if (!fd || fstat(fd.get(), &info) != 0) {
+        return false;
     }
+    const std::string all = (info.st_size == 0 ? std::string(head) : "") + std::string(bytes);
+    if (write_all(fd.get(), all) == all.size() && fdatasync(fd.get()) == 0) {
+        return true;
+    }
+    const int error = errno;
+    if (ftruncate(fd.get(), info.st_size) != 0) {
+        return false;
+    }
+    errno = error;
+    return false;
+}
 
-    void back_off() {
+Shipper::Shipper(ShipperConf conf, Part part, State state, const Alarm& alarm, Say say)
+    : conf_(std::move(conf)),
+      part_(part),
+      state_(state),
+      alarm_(alarm),
+      say_(std::move(say)),
+      pg_(alarm),
+      rng_(this_process() ^ static_cast<uint64_t>(wall_clock()) ^ part.number),
+      quarantine_(conf_.folder + "/quarantine"),
+      limit_(conf_.batch) {}
+
+void Shipper::work() {
+    const Step done = step();
+    if (done == Step::failed) {
+        pause_ = pause_ == 0 ? kFirstPause : std::min(pause_ * 2, kLongestPause);
         alarm_.pause(pause_ / 2 + static_cast<Millis>(rng_.below(pause_ / 2 + 1)));
-        pause_ = std::min(pause_ * 2, kLongestPause);
-    }
-
-    // Our segments in the order in which they were written.
-    void find_own() {
-        std::string first;
-        SegmentName name;
-        for (const auto& path : spool_segments(conf_.folder)) {
-            const SegmentName found = segment_name(path);
-            if (found.writer == me_ && (first.empty() || found.sequence < name.sequence)) {
-                first = path;
-                name = found;
-            }
-        }
-        if (!first.empty() && !own_.open(first, name)) {
-            own_.open(closed_path(first), name);  // it was closed just now
-        }
-        written_at_ = monotonic();
-    }
-
-    // A segment of a worker that is gone, and whose claims are settled.
-    void find_left() {
-        for (const auto& path : spool_segments(conf_.folder)) {
-            const SegmentName name = segment_name(path);
-            if (name.open || name.writer == me_ || state_.has_place(name.writer) ||
-                (name.writer != 0 && process_alive(name.writer))) {
-                continue;
-            }
-            if (left_.open(path, name) && left_.lock() && access(path.c_str(), F_OK) == 0) {
-                return;
-            }
-            left_ = {};
-        }
-    }
-
-    Step ship(SegmentFile& segment) {
-        // Asked before reading: what is closed has no more to come.
-        const bool closed = &segment != &own_ || segment.name().sequence < settled.load();
-        if (segment.read(limit_, events_) == SegmentFile::End::unreadable) {
-            return stuck(segment, Trouble::reading, segment.path(), "cannot be read");
-        }
-        unstuck(segment, Trouble::reading);
-        if (events_.empty()) {
-            return finish(segment, closed);
-        }
-        const PgResult result = pg_.query(kIngest, ingest_params(events_), conf_.timeout);
-        if (result == nullptr) {
-            return pg_.bad_data() ? refuse(segment) : (fail(), Step::failed);
-        }
-        const auto number = [&](int column) {
-            return PQntuples(result.get()) == 1
-                       ? std::strtoull(PQgetvalue(result.get(), 0, column), nullptr, 10)
-                       : 0;
-        };
-        state_.add(Total::shipped, number(0));
-        state_.add(Total::repeated, number(1));
-        works();
-        const bool full = events_.size() == limit_;
-        segment.consume();
-        limit_ = std::min<size_t>(conf_.batch, limit_ * 2);
-        written_at_ = monotonic();
-        return full || closed ? Step::worked : Step::idle;
-    }
-
-    // Something in the batch is not to be had. Halves find what it is.
-    Step refuse(SegmentFile& segment) {
-        if (pg_.sqlstate() == "23514" && monotonic() - kept_at_ > kPartitionRetry) {
-            return keep_partitions() ? Step::worked : Step::failed;
-        }
-        if (events_.size() > 1) {
-            limit_ = events_.size() / 2;
-            return Step::worked;
-        }
-        const std::string why = std::string(pg_.sqlstate()) + " " + pg_.error();
-        if (!quarantine_.add(segment, segment.first_record(), events_[0], why)) {
-            return stuck(segment, Trouble::quarantine, quarantine_.folder(), "cannot be written");
-        }
-        char id[kUuidChars];
-        write_uuid(event_id(events_[0]), id);
-        say(ShipperMessage::Level::error, "event " + std::string(id, sizeof id) + " is in \"" +
-                                              quarantine_.folder() + "\": PostgreSQL: " + why);
-        unstuck(segment, Trouble::quarantine);
-        state_.add(Total::quarantined);
-        segment.consume();
-        works();
-        return Step::worked;
-    }
-
-    // A segment cannot go on because of our own disk; others may.
-    Step stuck(const SegmentFile& segment, Trouble trouble, const std::string& path,
-               const char* what) {
-        const std::string text = "\"" + path + "\" " + what + ": " + std::strerror(errno);
-        Stuck& state = &segment == &own_ ? own_stuck_ : left_stuck_;
-        const std::lock_guard lock(mutex_);
-        if (state.text != text) {
-            state = {text, trouble};
-            messages_.push_back({ShipperMessage::Level::error, text});
-        }
-        return Step::stuck;
-    }
-
-    // What kept it from going on is over.
-    void unstuck(const SegmentFile& segment, Trouble trouble) {
-        Stuck& state = &segment == &own_ ? own_stuck_ : left_stuck_;
-        const std::lock_guard lock(mutex_);
-        if (!state.text.empty() && state.trouble == trouble) {
-            state.text.clear();
-            messages_.push_back(
-                {ShipperMessage::Level::notice, "segment \"" + segment.path() + "\" goes on"});
-        }
-    }
-
-    // Nothing more to ship in it, at least for now.
-    Step finish(SegmentFile& segment, bool closed) {
-        if (!closed) {
-            const bool any = segment.consumed() > kSegmentHead;
-            if (any && (segment.consumed() >= kCloseAt || monotonic() - written_at_ >= kIdle)) {
-                wants_closed.store(segment.name().sequence, std::memory_order_release);
-            }
-            return Step::idle;
-        }
-        // A record that is torn was cut when the segment was closed.
-        segment.end();
-        if (const uint64_t bytes = segment.damaged_bytes(); bytes > 0) {
-            if (!quarantine_.add_damaged(segment)) {
-                return stuck(segment, Trouble::quarantine, quarantine_.folder(),
-                             "cannot be written");
-            }
-            unstuck(segment, Trouble::quarantine);
-            state_.add_damage(segment.damaged_records(), bytes);
-            say(ShipperMessage::Level::error,
-                "segment \"" + segment.path() +
-                    "\" is damaged: " + std::to_string(segment.damaged_records()) + " records (" +
-                    std::to_string(bytes) + " bytes) cannot be read and are kept in \"" +
-                    quarantine_.folder() + "\"; its other events are shipped");
-        }
-        segment.remove();
-        return Step::worked;
-    }
-
-    const ShipperConf conf_;
-    State state_;
-    const Who me_;
-    Alarm alarm_;
-    Pg pg_;
-    Rng rng_;
-    Quarantine quarantine_;
-    SegmentFile own_;
-    SegmentFile left_;  // of a worker that is gone
-    size_t limit_;      // of the next batch
-    std::vector<Event> events_;
-    Millis kept_at_ = 0;     // when partitions were looked after
-    Millis written_at_ = 0;  // when own_ last had something
-    Millis pause_ = kFirstPause;
-    Millis own_retry_ = 0;  // a segment that is stuck waits until then
-    Millis left_retry_ = 0;
-
-    mutable std::mutex mutex_;
-    std::string error_;  // of the connection
-    Stuck own_stuck_;    // of our disk
-    Stuck left_stuck_;
-    std::vector<ShipperMessage> messages_;
-};
-
-Shipper::Shipper(ShipperConf conf, State state, Who me)
-    : work_(std::make_shared<Work>(std::move(conf), state, me)) {}
-
-bool Shipper::start() {
-    return thread_.start(work_);
-}
-
-void Shipper::stop() noexcept {
-    if (!thread_.running()) {
-        return;
-    }
-    work_->stop();
-    if (thread_.end(*work_)) {
-        work_->remove_shipped();
+    } else if (done == Step::idle) {
+        alarm_.pause(conf_.interval);
     }
 }
 
-void Shipper::settled(uint32_t sequence) noexcept {
-    work_->settled.store(sequence, std::memory_order_release);
-}
-
-uint32_t Shipper::wants_closed() const noexcept {
-    return work_->wants_closed.load(std::memory_order_acquire);
-}
-
-std::vector<ShipperMessage> Shipper::messages() {
-    return work_->take_messages();
+void Shipper::rest() noexcept {
+    pg_.close();
+    followed_.clear();
+    error_.clear();
+    found_at_ = 0;
 }
 
 std::string Shipper::error() const {
-    return work_->error();
+    if (!error_.empty()) {
+        return error_;
+    }
+    for (const auto& [writer, one] : followed_) {
+        if (!one.stuck.empty()) {
+            return one.stuck;
+        }
+    }
+    return {};
+}
+
+Shipper::Step Shipper::step() {
+    if (found_at_ == 0 || monotonic() - found_at_ >= conf_.interval) {
+        find();
+    }
+    if (followed_.empty()) {
+        return Step::idle;
+    }
+    if (!ready()) {
+        return Step::failed;
+    }
+    Step result = Step::idle;
+    for (auto at = followed_.begin(); at != followed_.end();) {
+        Followed& one = at->second;
+        Step step = Step::idle;
+        if (monotonic() >= one.retry) {
+            step = ship(one);
+        }
+        if (step == Step::failed) {
+            return step;
+        }
+        if (step == Step::stuck) {
+            one.retry = monotonic() + kStuckPause;
+        }
+        if (step == Step::worked) {
+            result = step;
+        }
+        if (one.file) {
+            ++at;
+        } else {
+            at = followed_.erase(at);  // shipped and removed
+            found_at_ = 0;
+        }
+    }
+    return result;
+}
+
+// The first segment of each writer: they are shipped in the order in which they were written. Those
+// that nobody writes to any more are taken one after the other.
+void Shipper::find() {
+    found_at_ = monotonic();
+    std::map<Who, std::pair<std::string, SegmentName>> first;
+    for (const auto& path : spool_segments(conf_.folder)) {
+        const SegmentName name = segment_name(path);
+        const uint32_t place = state_.place_of(name.writer);
+        const bool writes = place != State::kNoSlot;
+        if ((writes ? place : mix13(name.writer)) % part_.of != part_.number) {
+            continue;
+        }
+        // Of others, what is open or belongs to a living process is none of ours yet.
+        if (!writes && (name.open || (name.writer != 0 && process_alive(name.writer)))) {
+            continue;
+        }
+        const Who key = writes ? name.writer : 0;
+        if (followed_.contains(key)) {
+            continue;
+        }
+        auto& found = first[key];
+        if (found.first.empty() || (writes && name.sequence < found.second.sequence)) {
+            found = {path, name};
+        }
+    }
+    for (const auto& [key, segment] : first) {
+        const auto& [path, name] = segment;
+        Followed one;
+        // It may have been closed just now.
+        if (!one.file.open(path, name) && !one.file.open(closed_path(path), name)) {
+            continue;
+        }
+        if (key == 0 && (!one.file.lock() || access(path.c_str(), F_OK) != 0)) {
+            continue;
+        }
+        one.written_at = monotonic();
+        followed_.emplace(key, std::move(one));
+    }
+}
+
+bool Shipper::ready() {
+    if (!pg_.connected()) {
+        if (alarm_.stopped() || !pg_.connect(conf_.conninfo)) {
+            return fail();
+        }
+        kept_at_ = 0;
+    }
+    return (kept_at_ != 0 && monotonic() - kept_at_ < kHousekeeping) || keep_partitions();
+}
+
+bool Shipper::keep_partitions() {
+    kept_at_ = monotonic();
+    return pg_.query(kPartitions, conf_.timeout) != nullptr || fail();
+}
+
+// Tells once what is wrong. A server that is read-only, shuts down or has no schema yet may be
+// another one next time.
+bool Shipper::fail() {
+    if (!alarm_.stopped() && error_ != pg_.error()) {
+        error_ = pg_.error();
+        say_(LogLevel::error, "PostgreSQL: " + error_ + "; events stay in the spool");
+    }
+    pg_.close();
+    return false;
+}
+
+void Shipper::works() {
+    pause_ = 0;
+    if (!error_.empty()) {
+        error_.clear();
+        say_(LogLevel::notice, "events go to PostgreSQL again");
+    }
+}
+
+// Whether nothing more comes to the segment, and all of its events are counted, so that it may go.
+bool Shipper::is_complete(const Followed& one) const noexcept {
+    const uint32_t place = state_.place_of(one.file.name().writer);
+    return place == State::kNoSlot ? access(closed_path(one.file.path()).c_str(), F_OK) == 0
+                                   : one.file.name().sequence < state_.settled(place);
+}
+
+Shipper::Step Shipper::ship(Followed& one) {
+    // Asked before reading: what is complete has no more to come.
+    const bool complete = is_complete(one);
+    if (one.file.read(limit_, events_) == SegmentFile::End::unreadable) {
+        return stuck(one, Trouble::reading, one.file.path(), "cannot be read");
+    }
+    unstuck(one, Trouble::reading);
+    if (events_.empty()) {
+        return finish(one, complete);
+    }
+    const PgResult result = pg_.query(kIngest, ingest_params(events_), conf_.timeout);
+    if (result == nullptr) {
+        return pg_.bad_data() ? refuse(one) : (fail(), Step::failed);
+    }
+    const auto number = [&](int column) {
+        return PQntuples(result.get()) == 1
+                   ? std::strtoull(PQgetvalue(result.get(), 0, column), nullptr, 10)
+                   : 0;
+    };
+    state_.add(Total::shipped, number(0));
+    state_.add(Total::repeated, number(1));
+    works();
+    const bool full = events_.size() == limit_;
+    one.file.consume();
+    limit_ = std::min<size_t>(conf_.batch, limit_ * 2);
+    one.written_at = monotonic();
+    return full || complete ? Step::worked : Step::idle;
+}
+
+// Something in the batch is not to be had. Halves find what it is.
+Shipper::Step Shipper::refuse(Followed& one) {
+    if (pg_.sqlstate() == "23514" && monotonic() - kept_at_ > kPartitionRetry) {
+        return keep_partitions() ? Step::worked : Step::failed;
+    }
+    if (events_.size() > 1) {
+        limit_ = events_.size() / 2;
+        return Step::worked;
+    }
+    const std::string why = std::string(pg_.sqlstate()) + " " + pg_.error();
+    if (!quarantine_.add(one.file, one.file.first_record(), events_[0], why)) {
+        return stuck(one, Trouble::quarantine, quarantine_.folder(), "cannot be written");
+    }
+    char id[kUuidChars];
+    write_uuid(event_id(events_[0]), id);
+    say_(LogLevel::error, "event " + std::string(id, sizeof id) + " is in \"" +
+                              quarantine_.folder() + "\": PostgreSQL: " + why);
+    unstuck(one, Trouble::quarantine);
+    state_.add(Total::quarantined);
+    one.file.consume();
+    works();
+    return Step::worked;
+}
+
+// A segment cannot go on because of our own disk; others may.
+Shipper::Step Shipper::stuck(Followed& one, Trouble trouble, const std::string& path,
+                             const char* what) {
+    const std::string text = "\"" + path + "\" " + what + ": " + std::strerror(errno);
+    if (one.stuck != text) {
+        one.stuck = text;
+        one.trouble = trouble;
+        say_(LogLevel::error, text);
+    }
+    return Step::stuck;
+}
+
+// What kept it from going on is over.
+void Shipper::unstuck(Followed& one, Trouble trouble) {
+    if (!one.stuck.empty() && one.trouble == trouble) {
+        one.stuck.clear();
+        say_(LogLevel::notice, "segment \"" + one.file.path() + "\" goes on");
+    }
+}
+
+// Nothing more to ship in it, at least for now.
+Shipper::Step Shipper::finish(Followed& one, bool complete) {
+    SegmentFile& file = one.file;
+    if (!complete) {
+        const bool any = file.consumed() > kSegmentHead;
+        if (any && (file.consumed() >= kCloseAt || monotonic() - one.written_at >= kIdle)) {
+            state_.ask_to_close(file.name().writer, file.name().sequence);
+        }
+        return Step::idle;
+    }
+    // A record that is torn was cut when the segment was closed.
+    file.end();
+    if (const uint64_t bytes = file.damaged_bytes(); bytes > 0) {
+        if (!quarantine_.add_damaged(file)) {
+            return stuck(one, Trouble::quarantine, quarantine_.folder(), "cannot be written");
+        }
+        unstuck(one, Trouble::quarantine);
+        state_.add_damage(file.damaged_records(), bytes);
+        say_(LogLevel::error, "segment \"" + file.path() +
+                                  "\" is damaged: " + std::to_string(file.damaged_records()) +
+                                  " records (" + std::to_string(bytes) +
+                                  " bytes) cannot be read and are kept in \"" +
+                                  quarantine_.folder() + "\"; its other events are shipped");
+    }
+    file.remove();
+    return Step::worked;
 }
 
 }  // namespace ads

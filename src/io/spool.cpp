@@ -133,12 +133,17 @@ Flushed Spool::write(Millis now) noexcept {
     if (done < used_) {
         result.error = errno;
     }
+    const size_t written = done;
+    if (sync_always_ && done > 0 && fdatasync(fd_.get()) != 0) {
+        result.error = errno;
+        done = 0;  // what of it is on the disk nobody knows
+    }
     const auto whole = std::upper_bound(ends_.begin(), ends_.end(), done) - ends_.begin();
     const size_t kept = whole == 0 ? 0 : ends_[static_cast<size_t>(whole) - 1];
     result.written = static_cast<uint32_t>(whole);
     result.dropped = pending() - result.written;
     size_ += kept;
-    if (fd_ && done > kept && ftruncate(fd_.get(), static_cast<off_t>(size_)) != 0) {
+    if (fd_ && written > kept && ftruncate(fd_.get(), static_cast<off_t>(size_)) != 0) {
         // A torn record stays in the middle: nothing may follow it in this file.
         close();
     }

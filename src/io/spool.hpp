@@ -33,6 +33,9 @@ public:
     void configure(std::string folder, size_t segment, Who me, uint32_t node,
                    Clock clock = monotonic_ns);
 
+    // Each flush waits until what it has written is on the disk.
+    void sync_always() noexcept { sync_always_ = true; }
+
     // Puts a record into this turn's buffer; false if there is no room: flush first.
     bool append(const Event& event) noexcept;
     bool has_room() const noexcept { return buffer_.size() - used_ >= 64 * kMaxRecord; }
@@ -45,6 +48,9 @@ public:
     // Ends the segment: no more is written to it.
     void close() noexcept;
 
+    // Segments are numbered from here on: a process may have had another spool before.
+    void number_from(uint32_t sequence) noexcept { sequence_ = sequence; }
+
     // The sequence of the open segment, or of the next: lower ones are closed.
     uint32_t sequence() const noexcept { return fd_ ? sequence_ - 1 : sequence_; }
 
@@ -56,6 +62,7 @@ private:
     std::string folder_;
     std::string path_;
     size_t segment_ = 0;
+    bool sync_always_ = false;
     Who me_ = 0;
     uint32_t node_ = 0;
     uint32_t sequence_ = 0;

@@ -1,5 +1,6 @@
 #include "io/state_file.hpp"
 
+#include <fcntl.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -70,14 +71,21 @@ bool StateFile::open(const std::string& folder, size_t dedupe_bytes, std::string
     return true;
 }
 
+// A lock belongs to an open description, and processes that were forked share that of the file: a
+// process that locks has one of its own.
 void StateFile::lock() noexcept {
+    if (locking_process_ != getpid()) {
+        const std::string path = "/proc/self/fd/" + std::to_string(file_.fd());
+        locked_ = Fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+        locking_process_ = getpid();
+    }
     // A signal must not let two of them in.
-    while (flock(file_.fd(), LOCK_EX) != 0 && errno == EINTR) {
+    while (flock(locking_fd(), LOCK_EX) != 0 && errno == EINTR) {
     }
 }
 
 void StateFile::unlock() noexcept {
-    flock(file_.fd(), LOCK_UN);
+    flock(locking_fd(), LOCK_UN);
 }
 
 bool StateFile::reserve(uint64_t slots) noexcept {

@@ -30,8 +30,12 @@ public:
     bool fresh() const noexcept { return file_.fresh(); }
 
 private:
+    int locking_fd() const noexcept { return locked_ ? locked_.get() : file_.fd(); }
+
     MappedFile file_;
     State state_;
+    Fd locked_;                  // another description of the file, of
+    pid_t locking_process_ = 0;  // this process
 };
 
 }  // namespace ads

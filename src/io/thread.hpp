@@ -1,4 +1,4 @@
-// Threads beside the event loop: how they are started, and how they are woken.
+// Threads that may block: how they are started, and how they are woken.
 #pragma once
 
 #include <pthread.h>
@@ -33,41 +33,10 @@ private:
 // Milliseconds of a clock that only goes forward.
 Millis monotonic() noexcept;
 
-// Lets threads of this process and of its children, which may have no privileges, leave the
-// class of idle threads again (see give_way). For who may, before they are started.
-void allow_to_return() noexcept;
-
-// Whether a thread that gives way could come back: another one tries.
-bool may_return() noexcept;
-
-// Makes this thread give way: it runs only while nobody else wants the core. One that cannot leave
-// that class again, and might never come to an end there, is nice 19 instead.
-void give_way(bool returns) noexcept;
-
-// Makes a thread (0: this one) wait its turn like others, with less weight, and have it to itself
-// then. For one that gave way and may return.
-bool stand_in_line(pid_t thread) noexcept;
-
 // A thread that gets no signals.
 bool start_thread(pthread_t& thread, void* (*entry)(void*), void* data) noexcept;
 
-// Does the work in a thread of its own, and waits for it; in this one if there
-// can be no other.
-template <class Work>
-void do_apart(Work work) {
-    pthread_t thread;
-    const auto run = [](void* data) -> void* {
-        (*static_cast<Work*>(data))();
-        return nullptr;
-    };
-    if (start_thread(thread, run, &work)) {
-        pthread_join(thread, nullptr);
-    } else {
-        work();
-    }
-}
-
-// The same with an owner. `self` lives until both the thread and the
+// One with an owner. `self` lives until both the thread and the
 // owner of the Thread have let go of it, so that a thread which hangs in a
 // library can be left behind.
 class Thread {

@@ -5,7 +5,7 @@
 //   ?hold=MILLISECONDS    it shows this, and stands still until it is set
 //   ?advance=SECONDS      it jumps, forward or back
 //   ?reset                it shows the real time again
-//   ?tick                 and this worker does now what is due
+//   ?tick                 and this worker and the keeper do now what is due
 //   ?turn                 the answer is the longest turn of this worker's event loop since
 //                         it was last asked for, in microseconds of CPU; at first 0
 //   ?await                the turn goes on, after the requests before this one, when another
@@ -18,6 +18,7 @@
 #include <charconv>
 #include <utility>
 
+#include "keeper/keeper.hpp"
 #include "ngx/handlers.hpp"
 #include "ngx/worker.hpp"
 
@@ -61,6 +62,15 @@ ngx_int_t await_catalog(ngx_http_request_t* r, RequestCtx*) noexcept {
     return send(r, {NGX_HTTP_OK, "text/plain", "\n"});
 }
 
+// Only here a worker waits for the keeper.
+void wait_for_keeper(KeeperShare& share) noexcept {
+    const uint32_t number = ring(share);
+    for (int i = 0; i < 10'000 && static_cast<int32_t>(share.answered.load() - number) < 0; i++) {
+        const timespec pause{0, 1'000'000};
+        nanosleep(&pause, nullptr);
+    }
+}
+
 }  // namespace
 
 ngx_int_t clock_handler(ngx_http_request_t* r) {
@@ -96,6 +106,7 @@ ngx_int_t clock_handler(ngx_http_request_t* r) {
     }
     if (ticks) {
         worker->tick();
+        wait_for_keeper(worker->state().head().keeper);
     }
     auto* memory = static_cast<char*>(ngx_pnalloc(r->pool, 32));
     if (memory == nullptr) {

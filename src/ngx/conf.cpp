@@ -2,11 +2,12 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
-#include "io/catalog_feed.hpp"
 #include "io/shipper.hpp"
+#include "keeper/catalog_feed.hpp"
 #include "ngx/cors.hpp"
 #include "ngx/folders.hpp"
 #include "ngx/handlers.hpp"
@@ -23,6 +24,8 @@ constexpr size_t kDefaultFrequency = 64 << 20;
 constexpr ngx_int_t kShortestReservation = 15;
 constexpr ngx_int_t kLongestReservation = 3600;
 constexpr Seconds kDefaultReservation = 120;
+constexpr ngx_int_t kMostNice = 19;
+constexpr ngx_int_t kDefaultNice = 5;
 
 MainConf* main_of(void* conf) noexcept {
     return static_cast<MainConf*>(conf);
@@ -108,6 +111,9 @@ char* set_state(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
 
 char* set_spool(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     auto* main = main_of(conf);
+    if (take_sync(cf, cmd, main->sync) != conf_ok()) {
+        return conf_error();
+    }
     return path_directive(cf, cmd, main->spool_path, "segment=", main->segment, 64 << 10,
                           kLargestSegment);
 }
@@ -118,6 +124,22 @@ char* set_frequency(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     if (rc != NGX_OK || main->frequency < (64 << 10)) {
         return complain(cf, "ads: %V: \"%V\" is no good size; write size=64m, at least size=64k",
                         &cmd->name, &arguments(cf)[1]);
+    }
+    return conf_ok();
+}
+
+char* set_keeper(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
+    auto* main = main_of(conf);
+    ngx_str_t* value = &arguments(cf)[1];
+    if (main->nice != NGX_CONF_UNSET) {
+        return const_cast<char*>("is duplicate");
+    }
+    if (view(*value).starts_with("nice=")) {
+        main->nice = ngx_atoi(value->data + 5, value->len - 5);
+    }
+    if (main->nice < 0 || main->nice > kMostNice) {
+        return complain(cf, "ads: invalid parameter \"%V\" in \"%V\": must be nice=0 to nice=%d",
+                        value, &cmd->name, static_cast<int>(kMostNice));
     }
     return conf_ok();
 }
@@ -398,9 +420,11 @@ ngx_command_t commands[] = {
      NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
     {ngx_string("ads_catalog"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE123, set_catalog,
      NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
-    {ngx_string("ads_postgres"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1234, set_postgres,
+    {ngx_string("ads_postgres"), NGX_HTTP_MAIN_CONF | NGX_CONF_1MORE, set_postgres,
      NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
-    {ngx_string("ads_spool"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE12, set_spool,
+    {ngx_string("ads_spool"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE123, set_spool,
+     NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
+    {ngx_string("ads_keeper"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1, set_keeper,
      NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
     {ngx_string("ads_secret"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1, set_secret,
      NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
@@ -467,6 +491,8 @@ void* create_main_conf(ngx_conf_t* cf) {
         main->interval = static_cast<ngx_msec_t>(ship.interval);
         main->timeout = static_cast<ngx_msec_t>(ship.timeout);
         main->poll = static_cast<ngx_msec_t>(FeedConf{}.poll);
+        main->connections = 1;
+        main->nice = NGX_CONF_UNSET;
     }
     return main;
 }
@@ -475,6 +501,9 @@ char* init_main_conf(ngx_conf_t* cf, void* conf) {
     auto* main = main_of(conf);
     if (main->reservation == 0) {
         main->reservation = kDefaultReservation;
+    }
+    if (main->nice == NGX_CONF_UNSET) {
+        main->nice = kDefaultNice;
     }
     if (main->needed_by == nullptr && main->zone == nullptr) {
         return conf_ok();  // switched off

@@ -9,8 +9,8 @@
 #include "core/keyring.hpp"
 #include "core/token.hpp"
 #include "io/frequency_file.hpp"
-#include "io/publish.hpp"
 #include "io/state_file.hpp"
+#include "keeper/publish.hpp"
 #include "ngx/invalid.hpp"
 #include "ngx/nginx.hpp"
 
@@ -26,9 +26,14 @@ struct Setup {
     bool placeholder = false;  // compiled is empty: PostgreSQL has not been read yet
     std::string catalog_path;
     std::string spool_folder;
-    uint64_t epoch = 0;
-    Target target;  // from init_module on
+    uint64_t epoch = 0;          // number of the configuration in the zone
+    uint32_t configuration = 0;  // and in the state
+    Target target;               // from init_module on
 };
+
+// When events are made durable: by the keeper after a moment, by the worker before it answers, or
+// when the kernel likes.
+enum class SpoolSyncMode : uint8_t { interval, always, off };
 
 struct MainConf {
     ngx_cycle_t* cycle;  // which it belongs to
@@ -43,8 +48,11 @@ struct MainConf {
     ngx_int_t batch;      // events in one transaction
     ngx_msec_t interval;  // between two looks at an empty spool
     ngx_msec_t timeout;   // of a batch
+    ngx_int_t connections;
+    ngx_int_t nice;  // of the keeper
     ngx_str_t spool_path;
     size_t segment;
+    SpoolSyncMode sync;
     size_t frequency;  // bytes
     ngx_str_t secret_path;
     TokenLives lives;
@@ -131,6 +139,8 @@ extern ngx_command_t commands[];
 
 // Directives about catalog and database, in conf_source.cpp.
 char* set_catalog(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+// Takes `sync=MODE` out of the arguments.
+char* take_sync(ngx_conf_t* cf, ngx_command_t* cmd, SpoolSyncMode& sync) noexcept;
 char* set_postgres(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* read_catalog(ngx_conf_t* cf, MainConf* main);
 bool read_saved_catalog(MainConf& main, ngx_log_t* log);  // of PostgreSQL, in ads_state

@@ -1,4 +1,5 @@
 // Where the catalog comes from and where events go: a file or PostgreSQL.
+#include <algorithm>
 #include <cstring>
 
 #include "io/pg.hpp"
@@ -10,6 +11,7 @@ namespace {
 
 constexpr size_t kShownErrors = 20;
 constexpr ngx_int_t kMaxBatch = 10'000;
+constexpr ngx_int_t kMaxConnections = 64;
 
 // What is served until PostgreSQL has been read for the first time.
 constexpr char kEmptyCatalog[] = R"({"version": 1, "placements": [], "campaigns": []})";
@@ -86,7 +88,38 @@ bool check_size(const MainConf& main, ngx_log_t* log) {
     return false;
 }
 
+struct SyncName {
+    std::string_view name;
+    SpoolSyncMode mode;
+};
+constexpr SyncName kSyncModes[] = {{"interval", SpoolSyncMode::interval},
+                                   {"always", SpoolSyncMode::always},
+                                   {"off", SpoolSyncMode::off}};
+
 }  // namespace
+
+char* take_sync(ngx_conf_t* cf, ngx_command_t* cmd, SpoolSyncMode& sync) noexcept {
+    ngx_str_t* args = arguments(cf);
+    for (ngx_uint_t i = 2; i < cf->args->nelts; i++) {
+        if (!view(args[i]).starts_with("sync=")) {
+            continue;
+        }
+        const auto* found =
+            std::find_if(std::begin(kSyncModes), std::end(kSyncModes),
+                         [&](const auto& one) { return one.name == view(args[i]).substr(5); });
+        if (found == std::end(kSyncModes)) {
+            return complain(cf,
+                            "ads: invalid parameter \"%V\" in \"%V\": must be sync=interval, "
+                            "sync=always or sync=off",
+                            &args[i], &cmd->name);
+        }
+        sync = found->mode;
+        std::copy(args + i + 1, args + cf->args->nelts, args + i);
+        cf->args->nelts--;
+        i--;
+    }
+    return conf_ok();
+}
 
 char* set_postgres(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     auto* main = static_cast<MainConf*>(conf);
@@ -105,6 +138,16 @@ char* set_postgres(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
             main->batch = batch;
             continue;
         }
+        if (view(args[i]).starts_with("connections=")) {
+            main->connections = ngx_atoi(args[i].data + 12, args[i].len - 12);
+            if (main->connections < 1 || main->connections > kMaxConnections) {
+                return complain(cf,
+                                "ads: invalid parameter \"%V\" in \"%V\": must be connections=1 "
+                                "to connections=%d",
+                                &args[i], &cmd->name, static_cast<int>(kMaxConnections));
+            }
+            continue;
+        }
         ngx_int_t rc = time_parameter(args[i], "interval=", main->interval);
         if (rc == NGX_DECLINED) {
             rc = time_parameter(args[i], "timeout=", main->timeout);
@@ -112,7 +155,7 @@ char* set_postgres(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
         if (rc == NGX_DECLINED) {
             return complain(cf,
                             "ads: %V has no parameter \"%V\"; it knows \"batch=NUMBER\", "
-                            "\"interval=TIME\" and \"timeout=TIME\"",
+                            "\"connections=NUMBER\", \"interval=TIME\" and \"timeout=TIME\"",
                             &cmd->name, &args[i]);
         }
         if (rc == NGX_ERROR) {

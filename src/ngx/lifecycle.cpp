@@ -10,7 +10,9 @@
 #include "io/rebuild.hpp"
 #include "io/thread.hpp"
 #include "ngx/folders.hpp"
+#include "ngx/keeper.hpp"
 #include "ngx/worker.hpp"
+#include "shm/pacer.hpp"
 
 namespace ads::ngx {
 
@@ -125,7 +127,7 @@ void use_catalog(ngx_cycle_t* cycle, MainConf& conf, const std::string& text) {
     }
     auto compiled = catalog::compile(text, clock_of(conf) / 1000);
     if (!compiled.ok() || compiled.bytes.size() > setup.target.zone.head().half_size) {
-        return;  // the worker that follows the catalog says what is wrong with it
+        return;  // the keeper says what is wrong with it
     }
     setup.compiled = std::move(compiled);
     setup.placeholder = false;
@@ -154,13 +156,12 @@ void rebuild_state(ngx_cycle_t* cycle, MainConf& conf, const Books& books) noexc
     });
 }
 
-// Before the first request each coin has its probability. Where nginx runs already,
-// one of its workers sees to that.
+// Before the first request each coin has its probability. Where nginx runs already, a keeper sees
+// to that.
 void pace_first(MainConf& conf) noexcept {
     auto& setup = *conf.setup;
-    Lease& lease = setup.target.state.head().pacing;
-    const Who me = this_process();
-    if (!lease.hold(me, static_cast<uint32_t>(ngx_time()), 1, process_alive)) {
+    const auto now = static_cast<uint64_t>(monotonic());
+    if (setup.target.state.head().keeper.taken(now, process_alive)) {
         return;
     }
     with_image(conf, [&](const Image& image, const Slots& slots) {
@@ -170,7 +171,6 @@ void pace_first(MainConf& conf) noexcept {
         while (pacer.step(1000)) {
         }
     });
-    lease.give_up(me);
 }
 
 void start_worker(ngx_cycle_t* cycle, MainConf& conf) noexcept {
@@ -187,27 +187,32 @@ ngx_int_t init_module(ngx_cycle_t* cycle) {
     if (ngx_test_config) {
         return NGX_OK;
     }
-    // Without a master the same process goes on: its worker belongs to the old cycle.
+    // Without a master the same process goes on: its worker and keeper belong to the old cycle.
     const bool restart = worker != nullptr;
+    stop_keeper();
     delete worker;
     worker = nullptr;
     MainConf* conf = conf_of(cycle);
     if (conf == nullptr) {
         return NGX_OK;
     }
-    allow_to_return();  // workers have no privileges
     auto& setup = *conf->setup;
     setup.target.zone = Zone::attach(static_cast<std::byte*>(conf->zone->data));
     setup.target.file = setup.has_file ? &setup.file : nullptr;
     setup.target.state = setup.has_file ? setup.file.state() : zone_state(setup.target.zone);
     setup.epoch = setup.target.zone.head().epoch.fetch_add(1) + 1;
+    setup.configuration = setup.target.state.head().keeper.configurations.fetch_add(1) + 1;
     const Books books = recall_books(cycle, *conf);
     use_catalog(cycle, *conf, books.catalog);
     publish_first(cycle, *conf);
     rebuild_state(cycle, *conf, books);
     pace_first(*conf);
+    if (!add_keeper_process(cycle, *conf)) {
+        return NGX_ERROR;
+    }
     if (restart) {
         start_worker(cycle, *conf);
+        start_keeper(*conf, cycle->log);
     }
     return NGX_OK;
 }
@@ -218,10 +223,15 @@ ngx_int_t init_process(ngx_cycle_t* cycle) {
         (ngx_process == NGX_PROCESS_WORKER || ngx_process == NGX_PROCESS_SINGLE)) {
         start_worker(cycle, *conf);
     }
+    // Without a master there is no process for it.
+    if (conf != nullptr && ngx_process == NGX_PROCESS_SINGLE) {
+        start_keeper(*conf, cycle->log);
+    }
     return NGX_OK;
 }
 
 void exit_process(ngx_cycle_t*) {
+    stop_keeper();
     delete worker;
     worker = nullptr;
     free_buffers();

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "core/query.hpp"
+#include "io/thread.hpp"
 #include "ngx/handlers.hpp"
 #include "ngx/limit.hpp"
 #include "ngx/status_metrics.hpp"
@@ -227,6 +228,22 @@ void put_shipping(Out& out, bool configured) noexcept {
     out.put('}');
 }
 
+// The active keeper of the state; null before the first.
+void put_keeper(Out& out) noexcept {
+    const KeeperShare& share = worker->state().head().keeper;
+    if (share.pid() == 0) {
+        out.put("null");
+        return;
+    }
+    out.put("{\"pid\":");
+    out.number(share.pid());
+    out.put(",\"term\":");
+    out.number(share.term());
+    out.put(",\"silent_ms\":");
+    out.number(share.silent(static_cast<uint64_t>(monotonic())));
+    out.put('}');
+}
+
 void put_json(Out& out, const Image& image, const Filter& filter, const MainConf& conf) noexcept {
     out.put("{\"version\":\"" ADS_VERSION "\",");
     put_catalog(out, image);
@@ -271,6 +288,8 @@ void put_json(Out& out, const Image& image, const Filter& filter, const MainConf
     put_spool(out);
     out.put(",\"postgres\":");
     put_shipping(out, conf.postgres.len > 0);
+    out.put(",\"keeper\":");
+    put_keeper(out);
     out.put(',');
     put_limits(out, conf);
     out.put(",\"zone\":{\"size\":");

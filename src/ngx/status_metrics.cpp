@@ -1,17 +1,18 @@
 #include "ngx/status_metrics.hpp"
 
+#include "io/thread.hpp"
 #include "ngx/limit.hpp"
 #include "ngx/status_pacing.hpp"
 #include "ngx/status_stop.hpp"
+#include "shm/campaign_sums.hpp"
 #include "version.hpp"
 
 namespace ads::ngx {
 
 namespace {
 
-// Ad groups whose counters one scrape adds up while the event loop waits: about a millisecond on
-// the machine it was measured on. The bound goes once the keeper process keeps these sums.
-constexpr size_t kMaxSummed = 20'000;
+// Of a catalog with more groups than that a scrape shows the sums that the keeper has made.
+constexpr size_t kMostAdded = 5000;
 
 struct DayMetric {
     Counter counter;
@@ -174,6 +175,17 @@ void put_catalog(Out& out, const MainConf& conf) noexcept {
               shipping_fails || (unreadable && conf.from_postgres));
 }
 
+void put_keeper(Out& out) noexcept {
+    const KeeperShare& share = worker->state().head().keeper;
+    put_head(out, "ads_keeper_silent_seconds", "gauge",
+             "Time since the active keeper last said that it works.");
+    out.put("ads_keeper_silent_seconds ");
+    out.millionths(static_cast<int64_t>(share.silent(static_cast<uint64_t>(monotonic())) * 1000));
+    out.put('\n');
+    put_counter(out, "ads_keeper_deaths_total", "Keepers that ended without being told to.",
+                worker->zone().head().keeper.died.load(std::memory_order_relaxed));
+}
+
 void put_storage(Out& out, const MainConf& conf) noexcept {
     const SpoolUse spool = spool_use(worker->spool_folder());
     put_gauge(out, "ads_spool_segments", "Number of segments in the spool.", spool.segments);
@@ -246,8 +258,8 @@ Ranges groups_of(const Image& image, uint32_t campaign) noexcept {
     return ranges;
 }
 
-// Campaigns in the order of their ids, each the sum of its groups, as far as the limits
-// of a scrape allow; the number of the others in `left`.
+// Campaigns in the order of their ids, each the sum of its groups. Of large catalogs the keeper has
+// added them up.
 std::vector<Row> campaign_rows(const Image& image, const Filter& filter, size_t& left) {
     std::vector<std::pair<Id, uint32_t>> wanted;
     const auto campaigns = image.campaigns();
@@ -260,20 +272,17 @@ std::vector<Row> campaign_rows(const Image& image, const Filter& filter, size_t&
     const size_t most = std::min(wanted.size(), filter.limit);
     std::partial_sort(wanted.begin(), wanted.begin() + static_cast<ptrdiff_t>(most), wanted.end());
     std::vector<Row> rows;
-    size_t summed = 0;
+    rows.reserve(most);
+    const bool summed = image.groups().size() > kMostAdded;
     for (size_t i = 0; i < most; i++) {
-        const Ranges ranges = groups_of(image, wanted[i].second);
-        size_t size = 0;
-        for (const auto& range : ranges) {
-            size += range.size();
-        }
-        if (summed + size > kMaxSummed) {
-            continue;  // its sum would hold up the event loop
-        }
-        summed += size;
+        const auto [id, campaign] = wanted[i];
         Row& sum = rows.emplace_back();
-        sum.id = wanted[i].first;
-        for (const auto& range : ranges) {
+        sum.id = id;
+        if (summed) {
+            sum.counts = campaign_sum(image, campaign, worker->now() / 1000);
+            continue;
+        }
+        for (const auto& range : groups_of(image, campaign)) {
             for (const auto& group : range) {
                 const auto index = static_cast<uint32_t>(&group - image.groups().data());
                 const Row row = row_of(image, index);
@@ -318,6 +327,7 @@ void put_metrics(Out& out, const Filter& filter, const MainConf& conf, bool deta
     put_catalog(out, conf);
     put_stop_metrics(out);
     put_storage(out, conf);
+    put_keeper(out);
     put_health_metrics(out);
     put_limit_metrics(out, conf);
     size_t left = 0;

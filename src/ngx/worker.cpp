@@ -1,12 +1,7 @@
 #include "ngx/worker.hpp"
 
 #include <sys/random.h>
-#include <sys/stat.h>
 
-#include <cerrno>
-#include <unordered_map>
-
-#include "io/catalog_feed.hpp"
 #include "io/process.hpp"
 
 namespace ads::ngx {
@@ -15,10 +10,10 @@ Worker* worker = nullptr;
 
 namespace {
 
+uint32_t next_segment = 0;  // of this process: without a master it has one worker after the other
+
 constexpr ngx_msec_t kTick = 200;
-constexpr Millis kEditCheck = 400;
-constexpr Millis kAdoptCheck = 1000;
-constexpr uint32_t kLeaseSeconds = 3;
+constexpr Millis kListCheck = 400;
 constexpr Millis kSlowWritesEnd = 60'000;       // after the last one
 constexpr uint32_t kFlushAt = kMaxPending - 2;  // claims of one turn
 
@@ -29,16 +24,6 @@ std::array<uint64_t, 4> seed() noexcept {
                  reinterpret_cast<uintptr_t>(&words), ngx_current_msec};
     }
     return words;
-}
-
-// The lines of a text, one log entry each.
-void log_lines(ngx_log_t* log, const ngx_str_t& path, const char* what, std::string_view text) {
-    while (!text.empty()) {
-        const size_t end = std::min(text.find('\n'), text.size());
-        ngx_str_t line = str(text.substr(0, end));
-        ngx_log_error(NGX_LOG_ERR, log, 0, "ads: catalog \"%V\" %s: %V", &path, what, &line);
-        text.remove_prefix(std::min(end + 1, text.size()));
-    }
 }
 
 }  // namespace
@@ -56,76 +41,40 @@ bool Worker::start(ngx_log_t* log) {
     frequency_ = setup_.frequency.frequency();
     place_ = state_.enter(me_);
     pin_ = zone().enter(me_, process_alive);
-    if (place_ == State::kNoSlot && pin_ != kNone) {
-        // The dead have them all, and nobody was there to settle what they left.
-        follow_zone();
-        adopt_dead();
-        place_ = state_.enter(me_);
-    }
     if (place_ == State::kNoSlot || pin_ == kNone) {
         ngx_log_error(NGX_LOG_CRIT, log_, 0, "ads: more than %ui workers share zone \"%V\"",
                       ngx_uint_t{kMaxWorkers}, &conf_.zone->shm.name);
-        return false;
+        if (pin_ == kNone) {
+            return false;
+        }
     }
     spool_.configure(setup_.spool_folder, conf_.segment, me_, node());
+    spool_.number_from(next_segment);
+    if (conf_.sync == SpoolSyncMode::always) {
+        spool_.sync_always();
+    }
     completions_.reserve(kMaxPending);
-    start_source();
     start_stops();
     dummy_.fd = static_cast<ngx_socket_t>(-1);
     dummy_.log = log_;
-    for (auto* event : {&flush_event_, &tick_event_, &pace_event_}) {
+    for (auto* event : {&flush_event_, &tick_event_}) {
         event->data = &dummy_;
         event->log = log_;
     }
     flush_event_.handler = on_flush;
     tick_event_.handler = on_tick;
     tick_event_.cancelable = 1;
-    pace_event_.handler = on_pace;
-    pace_event_.cancelable = 1;
     ngx_add_timer(&tick_event_, kTick);
-    start_shipper();
     return true;
 }
 
-void Worker::start_source() {
-    if (!conf_.from_postgres) {
-        source_ = std::make_unique<CatalogFile>(setup_.catalog_path, setup_.target, me_, turns_);
-        return;
-    }
-    FeedConf feed;
-    feed.conninfo.assign(ngx::view(conf_.listen.len > 0 ? conf_.listen : conf_.postgres));
-    feed.poll = static_cast<Millis>(conf_.poll);
-    feed.saved = setup_.catalog_path;
-    source_ = std::make_unique<CatalogFeed>(std::move(feed), setup_.target, me_, turns_);
-}
-
-void Worker::start_shipper() {
-    if (conf_.postgres.len == 0) {
-        return;
-    }
-    ShipperConf ship;
-    ship.conninfo.assign(ngx::view(conf_.postgres));
-    ship.folder = setup_.spool_folder;
-    ship.batch = static_cast<uint32_t>(conf_.batch);
-    ship.interval = static_cast<Millis>(conf_.interval);
-    ship.timeout = static_cast<Millis>(conf_.timeout);
-    shipper_ = std::make_unique<Shipper>(std::move(ship), state_, me_);
-    if (!shipper_->start()) {
-        ngx_log_error(NGX_LOG_ALERT, log_, errno, "ads: no thread for PostgreSQL");
-        shipper_.reset();
-    }
-}
-
 Worker::~Worker() {
-    for (auto* event : {&tick_event_, &pace_event_}) {
-        if (event->timer_set) {
-            ngx_del_timer(event);
-        }
+    if (tick_event_.timer_set) {
+        ngx_del_timer(&tick_event_);
     }
     if (generation_ != 0) {
         add_requests();
     }
-    state_.head().pacing.give_up(me_);
     if (flush_event_.posted) {
         ngx_delete_posted_event(&flush_event_);
     }
@@ -135,20 +84,12 @@ Worker::~Worker() {
         traffic_.add_to(state_.head().traffic);  // what the flush has counted
     }
     spool_.close();
-    if (shipper_ != nullptr) {
-        shipper_->stop();
-        zone().set_shipping(me_, {}, process_alive);
-    }
-    zone().give_up_lease(me_);
+    next_segment = spool_.sequence();
     if (place_ != kNone) {
         state_.leave(place_);
     }
     if (pin_ != kNone) {
         zone().leave(pin_);
-    }
-    // Last: a large catalog may compile for seconds yet, and the master may lose patience.
-    if (source_ != nullptr) {
-        source_->stop();
     }
 }
 
@@ -270,7 +211,6 @@ void Worker::on_flush(ngx_event_t*) {
         worker->work();
         worker->flush();
         worker->answer_held();
-        worker->turns_->offer();
     }
 }
 
@@ -326,7 +266,6 @@ void Worker::answer_held() noexcept {
 void Worker::on_tick(ngx_event_t* event) {
     if (worker != nullptr) {
         worker->tick();
-        worker->turns_->offer();  // where nobody asks for ads
         // Also while exiting: a reader that stops following would hold up
         // publication. The timer is cancelable, it keeps nobody alive.
         ngx_add_timer(event, kTick);
@@ -334,162 +273,55 @@ void Worker::on_tick(ngx_event_t* event) {
 }
 
 void Worker::tick() noexcept {
-    const bool ready = refresh();
-    const bool leaving = ngx_exiting || ngx_terminate || ngx_quit;
-    const bool may_lead =
-        !leaving && zone().head().epoch.load(std::memory_order_acquire) == setup_.epoch;
-    term_ = may_lead ? zone().lease(me_, static_cast<uint32_t>(ngx_time()), kLeaseSeconds,
-                                    process_alive, term_)
-                     : 0;
-    const bool leads = term_ != 0;
-    if (shipper_ != nullptr) {
-        tend_shipper();
+    if (place_ == kNone) {
+        place_ = state_.enter(me_);  // the keeper may have settled a dead one
     }
+    const bool ready = refresh();
+    tend_segment();
     if (ready) {
         add_requests();
         summarize(false);
-        pace(leads);
     }
     const Millis mono = static_cast<Millis>(ngx_current_msec);
     if (writes_slow_ && mono - last_slow_write_ >= kSlowWritesEnd) {
         writes_slow_ = false;
         ngx_log_error(NGX_LOG_NOTICE, log_, 0, "ads: no slow write to the spool for a minute");
     }
-    if (mono - last_list_check_ >= kEditCheck) {
+    if (mono - last_list_check_ >= kListCheck) {
         last_list_check_ = mono;
-        follow_stops(leads ? NGX_LOG_NOTICE : NGX_LOG_STDERR);
+        const bool tells = ngx_worker == 0 && !ngx_exiting && !ngx_terminate && !ngx_quit &&
+                           zone().head().epoch.load(std::memory_order_acquire) == setup_.epoch;
+        follow_stops(tells ? NGX_LOG_NOTICE : NGX_LOG_STDERR);
         if (conf_.lists != nullptr) {
-            conf_.lists->follow(log_, leads);
+            conf_.lists->follow(log_, tells);
         }
     }
-    if (!leads) {
-        if (leaving) {
-            zone().give_up_lease(me_);
-        }
-        source_->rest();
+}
+
+// A segment may go once it is closed and all of its events are counted. Who ships it asks for its
+// end when all of it is shipped.
+void Worker::tend_segment() noexcept {
+    if (place_ == kNone || !completions_.empty()) {
         return;
     }
-    if (mono - last_edit_check_ >= kEditCheck) {
-        last_edit_check_ = mono;
-        edit_catalog();
-    }
-    if (ready && (mono - last_adoption_ >= kAdoptCheck || last_adoption_ == 0)) {
-        last_adoption_ = mono;
-        adopt_dead();
-    }
-}
-
-void Worker::edit_catalog() noexcept {
-    const auto report = source_->poll(now() / 1000, term_);
-    ngx_str_t path =
-        conf_.from_postgres ? ngx_str_t ngx_string("postgres") : str(setup_.catalog_path);
-    switch (report.outcome) {
-        case Edit::none:
-        case Edit::unchanged:
-        case Edit::outdated:
-            return;
-        case Edit::published:
-            waits_logged_ = 0;
-            ngx_log_error(NGX_LOG_NOTICE, log_, 0, "ads: catalog \"%V\" published, generation %uL",
-                          &path, report.generation);
-            break;
-        case Edit::waits: {
-            const Who who = zone().head().waits_for.load(std::memory_order_relaxed);
-            if (waits_logged_ != who) {
-                waits_logged_ = who;
-                ngx_log_error(NGX_LOG_WARN, log_, 0,
-                              "ads: catalog \"%V\" waits for process %uD, which still reads the "
-                              "one before",
-                              &path, pid_of(who));
-            }
-            break;
-        }
-        case Edit::refused:
-            log_lines(log_, path, "refused", report.text);
-            break;
-        case Edit::unread:
-            log_lines(log_, path, "cannot be read", report.text);
-            break;
-    }
-    if (report.without_counters > 0) {
-        ngx_log_error(NGX_LOG_ERR, log_, 0, "ads: %uD ad groups have no counters: %s",
-                      report.without_counters,
-                      setup_.has_file ? "the state file cannot grow"
-                                      : "the zone has no room for them; set ads_state");
-    }
-}
-
-// What the event loop does for the shipper: it closes segments, and logs.
-void Worker::tend_shipper() noexcept {
-    if (shipper_->wants_closed() == spool_.sequence() && completions_.empty()) {
+    if (state_.is_asked_to_close(place_, spool_.sequence())) {
         spool_.close();
     }
-    if (completions_.empty()) {
-        shipper_->settled(spool_.sequence());
-    }
-    for (const auto& [level, text] : shipper_->messages()) {
-        const ngx_uint_t log_level =
-            level == ShipperMessage::Level::notice ? NGX_LOG_NOTICE : NGX_LOG_ERR;
-        ngx_log_error(log_level, log_, 0, "ads: %s", text.c_str());
-    }
-    zone().set_shipping(me_, shipper_->error(), process_alive);
+    state_.set_settled(place_, spool_.sequence());
 }
 
-void Worker::log_damage(const Adopted& adopted) noexcept {
-    for (const auto& [path, end] : adopted.damaged) {
-        ngx_log_error(NGX_LOG_ERR, log_, 0,
-                      "ads: segment \"%s\" is damaged: %uL records (%uL bytes) cannot be read",
-                      path.c_str(), end.damaged_records, end.damaged_bytes);
-    }
-}
-
-// Settles what a dead worker left: its events that are in the spool are
-// counted, its other claims freed, its segment closed.
-void Worker::adopt_dead() noexcept {
-    if (generation_ == 0) {
-        return;  // nothing tells what the events were of
-    }
-    using Completions = std::unordered_map<uint64_t, Completion>;
-    struct Context {
-        const Worker& worker;
-        Completions found;
-    };
-    for (;;) {
-        Who dead = 0;
-        const uint32_t place = state_.adopt_dead(me_, process_alive, dead);
-        if (place == State::kNoSlot) {
-            break;
+// What this worker was asked since the last time joins what all were.
+void Worker::add_requests() noexcept {
+    for (size_t i = 0; i < asked_.size(); i++) {
+        if (asked_[i] > 0) {
+            state_.add_requests(image().placements()[i].hash, asked_[i]);
+            asked_[i] = 0;
         }
-        Context context{*this, {}};
-        const Adopted adopted =
-            adopt_segments(setup_.spool_folder, dead, &context, [](void* data, const Event& event) {
-                auto& to = *static_cast<Context*>(data);
-                to.found.emplace(dedupe_key(event.serve, event.type),
-                                 to.worker.completion_of(event, kNone));
-            });
-        uint64_t settled = 0;
-        state_.dedupe().resolve(place, [&](uint64_t key) {
-            const auto written = context.found.find(key);
-            if (written == context.found.end()) {
-                return false;
-            }
-            settled++;
-            complete(written->second);
-            count_written({&written->second, 1});
-            return true;
-        });
-        state_.add(Total::written, settled);
-        state_.leave(place);
-        ngx_log_error(NGX_LOG_NOTICE, log_, 0,
-                      "ads: worker %uD is gone: %uD segments closed, %uL bytes cut, %uL events "
-                      "settled",
-                      pid_of(dead), adopted.segments, adopted.cut, settled);
-        log_damage(adopted);
     }
-    if (!orphans_checked_) {
-        // Segments whose worker has no place any more: the state is younger than they are.
-        orphans_checked_ = true;
-        log_damage(adopt_segments(setup_.spool_folder, 0, nullptr, [](void*, const Event&) {}));
+    traffic_.add_to(state_.head().traffic);
+    if (served_ > 0) {
+        state_.head().health.served(now() / 1000, served_);
+        served_ = 0;
     }
 }
 

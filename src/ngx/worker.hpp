@@ -13,15 +13,12 @@
 #include "core/user_agent.hpp"
 #include "core/view.hpp"
 #include "io/list_file.hpp"
-#include "io/publish.hpp"
-#include "io/shipper.hpp"
 #include "io/spool.hpp"
 #include "ngx/answer.hpp"
 #include "ngx/conf.hpp"
 #include "shm/completion.hpp"
 #include "shm/ledger.hpp"
 #include "shm/outcomes.hpp"
-#include "shm/pacer.hpp"
 
 namespace ads::ngx {
 
@@ -124,7 +121,6 @@ public:
 private:
     static void on_flush(ngx_event_t* event);
     static void on_tick(ngx_event_t* event);
-    static void on_pace(ngx_event_t* event);
 
     void post_flush() noexcept;
     void follow_zone() noexcept;
@@ -134,22 +130,15 @@ private:
     void count_written(std::span<const Completion> written) noexcept;
     void work() noexcept;
     void answer_held() noexcept;
-    void edit_catalog() noexcept;
-    void adopt_dead() noexcept;
     void add_requests() noexcept;
     void summarize(bool all) noexcept;
-    void pace(bool leads) noexcept;
-    void judge_health() noexcept;
     void log_drops(const Flushed& flushed) noexcept;
     void watch_writes(int64_t took_ns) noexcept;
-    void log_damage(const Adopted& adopted) noexcept;
-    void start_source();
-    void start_shipper();
     void start_stops();
     void name_catalog() noexcept;
     void follow_stops(ngx_uint_t level) noexcept;  // of what it logs
     void apply_stops() noexcept;
-    void tend_shipper() noexcept;
+    void tend_segment() noexcept;
 
     MainConf& conf_;
     Setup& setup_;
@@ -167,14 +156,11 @@ private:
     Slots slots_;  // the image's, or where those are of another state, these:
     std::vector<GroupSlots> own_groups_;
     std::vector<CampaignSlots> own_campaigns_;
-    std::vector<uint32_t> asked_;   // by placement, since the last tick
-    uint64_t served_ = 0;           // the same
-    Outcomes outcomes_;             // by placement, since the last summary,
-    Millis outcomes_since_ = 0;     // and that was then
-    Traffic traffic_;               // the same
-    std::unique_ptr<Pacer> pacer_;  // of the one worker that paces
-    uint64_t paced_generation_ = 0;
-    Millis last_pace_ = 0;
+    std::vector<uint32_t> asked_;  // by placement, since the last tick
+    uint64_t served_ = 0;          // the same
+    Outcomes outcomes_;            // by placement, since the last summary,
+    Millis outcomes_since_ = 0;    // and that was then
+    Traffic traffic_;              // the same
     Rng rng_;
     Frequency frequency_;
     DeviceCache devices_;
@@ -187,20 +173,11 @@ private:
     ngx_queue_t ready_;
     ngx_event_t flush_event_{};
     ngx_event_t tick_event_{};
-    ngx_event_t pace_event_{};
     ngx_connection_t dummy_{};  // nginx wants events to have one, for its log
-    const std::shared_ptr<Turns> turns_ = std::make_shared<Turns>();
-    std::unique_ptr<CatalogSource> source_;  // of live edits
-    std::unique_ptr<Shipper> shipper_;       // nullptr: events stay in the spool
-    Term term_ = 0;                          // of the right to publish; 0: another worker has it
-    Millis last_edit_check_ = 0;
     Millis last_list_check_ = 0;
-    Millis last_adoption_ = 0;
     Seconds last_drop_log_ = 0;
     Millis last_slow_write_ = 0;  // monotonic
     bool writes_slow_ = false;    // as it was logged
-    uint64_t waits_logged_ = 0;
-    bool orphans_checked_ = false;
 };
 
 // This process's worker; nullptr where the module is off.

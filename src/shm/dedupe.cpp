@@ -181,17 +181,19 @@ void Dedupe::release(uint32_t entry, uint32_t owner) noexcept {
     }
 }
 
-bool Dedupe::reclaim(uint32_t entry, uint32_t owner) noexcept {
-    uint64_t word = entries_[entry].control.load(std::memory_order_acquire);
-    const Control control(word);
-    if (control.owner() != owner) {
+bool Dedupe::is_pending(uint64_t control, uint32_t owner) noexcept {
+    return Control(control).owner() == owner && Control(control).state() == State::pending;
+}
+
+bool Dedupe::end_claim(uint32_t entry, uint64_t control, uint32_t owner, bool done) noexcept {
+    const Control word(control);
+    const State state = word.state();
+    if (word.owner() != owner ||
+        (state != State::pending && state != State::busy && state != State::tentative)) {
         return false;
     }
-    if (control.state() == State::busy || control.state() == State::tentative) {
-        entries_[entry].control.compare_exchange_strong(word, control.freed());
-        return false;
-    }
-    return control.state() == State::pending;
+    return entries_[entry].control.compare_exchange_strong(
+        control, done ? word.with(State::done) : word.freed());
 }
 
 }  // namespace ads

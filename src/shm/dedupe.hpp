@@ -30,12 +30,15 @@ inline constexpr uint32_t kMaxWorkers = 256;
 inline constexpr uint32_t kMaxPending = 510;
 
 // A worker's place in the table of owners: what it has claimed and not yet
-// settled. Whoever finds it dead settles that in its place.
+// settled. The keeper that finds it dead settles that.
 struct alignas(64) WorkerSlot {
     std::atomic<Who> who;
     std::atomic<uint32_t> pending_count;
     std::atomic<uint32_t> pending[kMaxPending];
-    std::atomic<Who> heir;  // who settles for a dead `who`; it may die, too
+    std::atomic<Who> unused;  // of an earlier version
+    // Between the worker and who ships its segments, by their sequence:
+    std::atomic<uint32_t> settled;  // lower ones are closed, and their events counted
+    std::atomic<uint32_t> close;    // the one to close is this less one; 0: none
 };
 
 enum class Claim : uint8_t {
@@ -87,23 +90,28 @@ public:
         workers_[owner].pending_count.store(0, std::memory_order_release);
     }
 
-    // For a dead worker: calls found(key) for each claim it had made pending
-    // and settles it on true (the event is in the spool), releases it on false.
-    template <class Found>
-    void resolve(uint32_t owner, Found found) noexcept {
+    // For a dead worker: settles each claim that it had made pending if written(key) (the event is
+    // in the spool), releases it otherwise. Calls settled(key) for those that this very call has
+    // settled: several may be at it at once, even one that was stopped meanwhile.
+    template <class Written, class Settled>
+    void resolve(uint32_t owner, Who dead, Written written, Settled settled) noexcept {
         const uint32_t count = workers_[owner].pending_count.load(std::memory_order_acquire);
         for (uint32_t i = 0; i < count && i < kMaxPending; i++) {
             const uint32_t entry = workers_[owner].pending[i].load(std::memory_order_relaxed);
-            if (entry >= entries_.size() || !reclaim(entry, owner)) {
+            if (entry >= entries_.size()) {
                 continue;
             }
-            if (found(entries_[entry].key.load(std::memory_order_relaxed))) {
-                settle(entry, owner);
-            } else {
-                release(entry, owner);
+            uint64_t control = entries_[entry].control.load(std::memory_order_acquire);
+            const uint64_t key = entries_[entry].key.load(std::memory_order_acquire);
+            // Read after the entry: what stands there is the dead one's, not of who came after it.
+            if (workers_[owner].who.load() != dead) {
+                return;
+            }
+            const bool found = is_pending(control, owner) && written(key);
+            if (end_claim(entry, control, owner, found) && found) {
+                settled(key);
             }
         }
-        clear_pending(owner);
     }
 
     std::span<WorkerSlot> workers() const noexcept { return workers_; }
@@ -113,8 +121,9 @@ private:
                     bool& again) noexcept;
     Claim confirm(uint64_t key, uint32_t now, uint32_t owner, uint32_t first, uint32_t entry,
                   uint64_t control) noexcept;
-    // True if the dead owner's entry is pending; frees what it had barely begun.
-    bool reclaim(uint32_t entry, uint32_t owner) noexcept;
+    static bool is_pending(uint64_t control, uint32_t owner) noexcept;
+    // Makes the entry done, or frees it; false if it is not the owner's or has changed meanwhile.
+    bool end_claim(uint32_t entry, uint64_t control, uint32_t owner, bool done) noexcept;
 
     std::span<DedupeEntry> entries_;
     std::span<WorkerSlot> workers_;

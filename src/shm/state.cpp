@@ -215,6 +215,8 @@ uint32_t State::enter(Who who) noexcept {
         Who nobody = 0;
         if (workers_[i].who.compare_exchange_strong(nobody, who)) {
             workers_[i].pending_count.store(0, std::memory_order_release);
+            workers_[i].settled.store(0, std::memory_order_release);
+            workers_[i].close.store(0, std::memory_order_release);
             return i;
         }
     }
@@ -223,32 +225,33 @@ uint32_t State::enter(Who who) noexcept {
 
 void State::leave(uint32_t worker) noexcept {
     workers_[worker].who.store(0);
-    workers_[worker].heir.store(0);
 }
 
-bool State::has_place(Who who) const noexcept {
-    return std::any_of(workers_.begin(), workers_.end(), [&](const WorkerSlot& slot) {
-        return who != 0 && slot.who.load(std::memory_order_acquire) == who;
+void State::leave_dead(uint32_t worker, Who dead) noexcept {
+    workers_[worker].who.compare_exchange_strong(dead, 0);
+}
+
+uint32_t State::place_of(Who who) const noexcept {
+    const auto found = std::find_if(workers_.begin(), workers_.end(), [&](const auto& slot) {
+        return slot.who.load(std::memory_order_acquire) == who;
     });
+    return who == 0 || found == workers_.end() ? kNoSlot
+                                               : static_cast<uint32_t>(found - workers_.begin());
 }
 
-uint32_t State::adopt_dead(Who me, Alive alive, Who& dead) noexcept {
+void State::ask_to_close(Who who, uint32_t sequence) noexcept {
+    if (const uint32_t place = place_of(who); place != kNoSlot) {
+        workers_[place].close.store(sequence + 1, std::memory_order_release);
+    }
+}
+
+uint32_t State::find_dead(Who me, Alive alive, Who& dead) const noexcept {
     for (uint32_t i = 0; i < workers_.size(); i++) {
-        Who who = workers_[i].who.load(std::memory_order_acquire);
-        if (who == 0 || who == me || alive(who)) {
-            continue;
-        }
-        Who heir = workers_[i].heir.load();
-        if ((heir != 0 && alive(heir)) || !workers_[i].heir.compare_exchange_strong(heir, me)) {
-            continue;
-        }
-        // Another may have settled it meanwhile, and a new worker have entered.
-        if (workers_[i].who.load() == who) {
+        const Who who = workers_[i].who.load(std::memory_order_acquire);
+        if (who != 0 && who != me && !alive(who)) {
             dead = who;
             return i;
         }
-        Who mine = me;
-        workers_[i].heir.compare_exchange_strong(mine, 0);
     }
     return kNoSlot;
 }

@@ -16,10 +16,10 @@
 #include "core/event.hpp"
 #include "core/siphash.hpp"
 #include "core/types.hpp"
+#include "shm/active_keeper.hpp"
 #include "shm/counters.hpp"
 #include "shm/dedupe.hpp"
 #include "shm/health.hpp"
-#include "shm/lease.hpp"
 #include "shm/traffic.hpp"
 #include "shm/walls.hpp"
 #include "shm/who.hpp"
@@ -71,8 +71,8 @@ struct StateHead {
     uint64_t dedupe_offset;
     uint64_t dedupe_entries;
     uint64_t slots_offset;
-    std::atomic<uint32_t> slots;  // grows
-    Lease pacing;                 // of the one who paces
+    std::atomic<uint32_t> slots;   // grows
+    std::atomic<uint64_t> unused;  // of an earlier version
     DedupeStats dedupe;
     Health health;
     std::array<TotalCounter, kTotalsRoom> totals;
@@ -80,6 +80,7 @@ struct StateHead {
     SpoolCounts spool;
     SharedTraffic traffic;
     HealthStates health_states;
+    KeeperShare keeper;
 };
 // So much is kept for it: a field that is added at its end is zero in the files that are there.
 inline constexpr size_t kHeadBytes = 16'384;
@@ -175,11 +176,26 @@ public:
     // given out before they are resolved.
     uint32_t enter(Who who) noexcept;
     void leave(uint32_t worker) noexcept;
-    bool has_place(Who who) const noexcept;
+    bool has_place(Who who) const noexcept { return place_of(who) != kNoSlot; }
+    uint32_t place_of(Who who) const noexcept;
 
-    // The place of a worker that died, now held by `me` for settling; kNoSlot
-    // if there is none.
-    uint32_t adopt_dead(Who me, Alive alive, Who& dead) noexcept;
+    // The place of a worker that died, kNoSlot if there is none; and its end, once its claims are
+    // settled.
+    uint32_t find_dead(Who me, Alive alive, Who& dead) const noexcept;
+    void leave_dead(uint32_t worker, Who dead) noexcept;
+
+    // Segments with a lower sequence are closed and their events counted, so that they may go.
+    uint32_t settled(uint32_t worker) const noexcept {
+        return workers_[worker].settled.load(std::memory_order_acquire);
+    }
+    void set_settled(uint32_t worker, uint32_t sequence) noexcept {
+        workers_[worker].settled.store(sequence, std::memory_order_release);
+    }
+    // Whoever ships asks for the end of a segment, all of which is shipped.
+    void ask_to_close(Who who, uint32_t sequence) noexcept;
+    bool is_asked_to_close(uint32_t worker, uint32_t sequence) const noexcept {
+        return workers_[worker].close.load(std::memory_order_acquire) == sequence + 1;
+    }
 
 private:
     SlotKey key_of(uint32_t slot) const noexcept;

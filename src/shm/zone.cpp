@@ -9,7 +9,7 @@ namespace ads {
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr uint64_t kZoneMagic = 0x3330'656e'6f7a'7364;
+constexpr uint64_t kZoneMagic = 0x3430'656e'6f7a'7364;
 
 size_t whole_pages(size_t bytes) noexcept {
     return bytes / kPage * kPage;
@@ -136,16 +136,10 @@ bool Zone::all_current(Alive alive) noexcept {
     return true;
 }
 
-char* Zone::fill(std::span<const char> image, catalog::Pace* pace) noexcept {
+char* Zone::fill(std::span<const char> image) noexcept {
     const uint64_t next = generation() + 1;
     char* half = reinterpret_cast<char*>(base_) + head_->half_offset[next & 1];
-    constexpr size_t kPart = 16384;
-    for (size_t at = 0; at < image.size(); at += kPart) {
-        std::memcpy(half + at, image.data() + at, std::min(kPart, image.size() - at));
-        if (pace != nullptr) {
-            pace->go_on();  // who would rather stop has little left to do
-        }
-    }
+    std::memcpy(half, image.data(), image.size());
     return half;
 }
 
@@ -164,21 +158,6 @@ bool Zone::flip(Term term, int64_t now) noexcept {
     head_->image_hash.store(hash, std::memory_order_relaxed);
     head_->image_node.store(node, std::memory_order_relaxed);
     return false;
-}
-
-void Zone::set_shipping(Who me, std::string_view text, Alive alive) noexcept {
-    auto& by = head_->shipping_by;
-    Who who = by.load();
-    if (who == 0 && text.empty()) {
-        return;
-    }
-    if (who != me && ((who != 0 && alive(who)) || !by.compare_exchange_strong(who, me))) {
-        return;
-    }
-    head_->shipping.set(text);
-    if (text.empty()) {
-        by.store(0);
-    }
 }
 
 void SharedText::set(std::string_view text) noexcept {

@@ -16,9 +16,8 @@
 #include <span>
 #include <string_view>
 
-#include "core/catalog/pace.hpp"
 #include "core/image.hpp"
-#include "shm/lease.hpp"
+#include "shm/keeper_life.hpp"
 #include "shm/who.hpp"
 
 namespace ads {
@@ -62,17 +61,16 @@ struct ZoneHead {
     std::atomic<uint32_t> image_node;  // of the state it goes with
     std::atomic<uint64_t> epoch;       // of the configuration that may publish
     std::atomic<Who> publisher;
-    Lease lease;                      // of the one live editor
+    KeeperLife keeper;
     std::atomic<uint64_t> waits_for;  // whom publication waits for
     TestClock clock;
     uint64_t half_size;
     uint64_t half_offset[2];
     uint64_t state_offset;
     uint64_t state_size;
-    SharedText error;              // of the last catalog that was refused
-    SharedText unreadable;         // why the catalog's source cannot be read
-    SharedText shipping;           // why no events go to PostgreSQL
-    std::atomic<Who> shipping_by;  // who says so; 0: nobody
+    SharedText error;       // of the last catalog that was refused
+    SharedText unreadable;  // why the catalog's source cannot be read
+    SharedText shipping;    // why no events go to PostgreSQL
     std::array<Pin, kMaxPins> pins;
 };
 
@@ -139,13 +137,13 @@ public:
     // publication). What an earlier call returned is no longer safe to read.
     Image pin(uint32_t pin, uint64_t& generation) noexcept;
 
-    // Copies the image into the idle half, at that pace, lets `finish` complete the copy,
-    // and flips. Never waits: Publish::waits says that a reader is behind, Publish::busy that
-    // another process is publishing, Publish::outdated that `term` is over: what was read in it
-    // may be older than what is published.
+    // Copies the image into the idle half, lets `finish` complete the copy, and flips. Never waits:
+    // Publish::waits says that a reader is behind, Publish::busy that another process is
+    // publishing, Publish::outdated that `term` is over: what was read in it may be older than what
+    // is published.
     template <class Finish>
     Publish publish(std::span<const char> image, Who me, Term term, int64_t now, Alive alive,
-                    Finish finish, catalog::Pace* pace = nullptr) noexcept {
+                    Finish finish) noexcept {
         if (image.size() > head_->half_size) {
             return Publish::too_large;
         }
@@ -157,7 +155,7 @@ public:
         if (term != this->term()) {
             result = Publish::outdated;
         } else if (all_current(alive)) {
-            char* half = fill(image, pace);
+            char* half = fill(image);
             finish(half);
             result = flip(term, now) ? Publish::done : Publish::outdated;
         }
@@ -165,21 +163,8 @@ public:
         return result;
     }
 
-    // The right to edit live, held by one worker of all. Renewing is the same call. Returns its
-    // term, 0: another has it. `mine` is what the last call of this process returned.
-    Term lease(Who me, uint32_t now, uint32_t seconds, Alive alive, Term mine) noexcept {
-        bool renewed = false;
-        if (!head_->lease.hold(me, now, seconds, alive, &renewed)) {
-            return 0;
-        }
-        return renewed && mine != 0 ? mine : next_term();
-    }
-    void give_up_lease(Who me) noexcept { head_->lease.give_up(me); }
-
-    // What keeps a worker's events from PostgreSQL; empty: nothing. Of several
-    // that have trouble the first is heard, until it has none or is gone.
-    void set_shipping(Who me, std::string_view text, Alive alive) noexcept;
-
+    // What keeps events from PostgreSQL; empty: nothing.
+    void set_shipping(std::string_view text) noexcept { head_->shipping.set(text); }
     void set_unreadable(std::string_view text) noexcept { head_->unreadable.set(text); }
     void set_error(std::string_view text) noexcept { head_->error.set(text); }
     size_t error(std::span<char> to) const noexcept { return head_->error.get(to); }
@@ -187,7 +172,7 @@ public:
 private:
     bool lock(Who me, Alive alive) noexcept;
     bool all_current(Alive alive) noexcept;
-    char* fill(std::span<const char> image, catalog::Pace* pace) noexcept;
+    char* fill(std::span<const char> image) noexcept;
     bool flip(Term term, int64_t now) noexcept;
 
     ZoneHead* head_ = nullptr;

@@ -13,7 +13,7 @@
 #include "core/keyring.hpp"
 #include "core/token.hpp"
 #include "io/file.hpp"
-#include "io/publish.hpp"
+#include "keeper/publish.hpp"
 
 namespace ads::bench {
 

@@ -100,33 +100,4 @@ TEST(CatalogParts, ListsWithRepeatsKeepTheFirst) {
     }
 }
 
-// Says no from a certain question on.
-struct Patience final : Pace {
-    explicit Patience(int questions) : left(questions) {}
-    bool go_on() noexcept override { return left-- > 0; }
-    bool go_alone() noexcept override { return go_on(); }
-    int left;
-};
-
-// It is asked for each group, so that it can be interrupted anywhere; then there is neither
-// an image nor a fault.
-TEST(CatalogParts, WhoStopsGetsNothing) {
-    const std::string text = R"({"placements": [{"id": "a"}], "campaigns": [
-        {"id": 1, "ad_groups": [{"id": 1}, {"id": 2}]}, {"id": 2, "ad_groups": [{"id": 3}]}]})";
-    constexpr Seconds kNow = 1'794'787'200;
-    Patience most(1000);
-    const Compiled whole = compile(text, 1, kNow, &most);
-    ASSERT_TRUE(whole.ok());
-    EXPECT_EQ(whole.bytes, compile(text, 1, kNow, nullptr).bytes);
-    const int asked = 1000 - most.left;
-    EXPECT_GE(asked, 2 * 3);
-    for (int questions = 0; questions < asked; questions++) {
-        Patience patience(questions);
-        const Compiled stopped = compile(text, 1, kNow, &patience);
-        EXPECT_TRUE(stopped.stopped) << questions;
-        EXPECT_FALSE(stopped.ok()) << questions;
-        EXPECT_TRUE(stopped.errors.empty()) << questions;
-    }
-}
-
 }  // namespace

@@ -272,7 +272,7 @@ TEST_F(Schema, DefaultsAreThoseOfTheValidator) {
             if (key == "campaigns" || key == "ad_groups" || key == "creatives") {
                 json_object_del(document.get(), "experiments");
             }
-            Compiled compiled = compile(dumped(document.get()), 1, kNow, nullptr);
+            Compiled compiled = compile(dumped(document.get()), 1, kNow);
             EXPECT_TRUE(compiled.ok())
                 << path_text(steps) << ": "
                 << (compiled.errors.empty() ? "" : compiled.errors[0].message);

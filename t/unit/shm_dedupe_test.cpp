@@ -240,19 +240,24 @@ TEST(ShmDedupe, TheDeadAreSettledInTheirPlace) {
         keys.push_back(key * 1000);
     }
     std::multiset<uint64_t> asked;
-    table.dedupe.resolve(5, [&](uint64_t key) {
-        asked.insert(key);
-        return key % 3000 == 0;
-    });
+    table.dedupe.resolve(
+        5, 0,
+        [&](uint64_t key) {
+            asked.insert(key);
+            return key % 3000 == 0;
+        },
+        [](uint64_t) {});
     EXPECT_EQ(asked, std::multiset<uint64_t>(keys.begin(), keys.end())) << "each once";
-    EXPECT_EQ(table.pending(5), 0u);
     for (const uint64_t key : keys) {
         EXPECT_EQ(table.count(key, 6), key % 3000 == 0 ? Claim::duplicate : Claim::fresh);
     }
-    table.dedupe.resolve(5, [](uint64_t) {
-        ADD_FAILURE() << "asked again";
-        return true;
-    });
+    table.dedupe.resolve(
+        5, 0,
+        [](uint64_t) {
+            ADD_FAILURE() << "asked again";
+            return true;
+        },
+        [](uint64_t) {});
 }
 
 TEST(ShmDedupe, TheDeadAreNotAskedOfWhatTheySettled) {
@@ -264,10 +269,13 @@ TEST(ShmDedupe, TheDeadAreNotAskedOfWhatTheySettled) {
     ASSERT_EQ(table.claim(3, 5), Claim::fresh);
     // It dies before clear_pending: all three are noted.
     std::vector<uint64_t> asked;
-    table.dedupe.resolve(5, [&](uint64_t key) {
-        asked.push_back(key);
-        return true;
-    });
+    table.dedupe.resolve(
+        5, 0,
+        [&](uint64_t key) {
+            asked.push_back(key);
+            return true;
+        },
+        [](uint64_t) {});
     EXPECT_EQ(asked, std::vector<uint64_t>{3});
     EXPECT_EQ(table.count(1, 6), Claim::duplicate);
     EXPECT_EQ(table.count(2, 6), Claim::fresh);
@@ -282,10 +290,13 @@ TEST(ShmDedupe, WhatTheDeadHadBarelyBegunIsFreed) {
     table.craft(11, kDone, 5, 10);
     EXPECT_EQ(table.count(8, 6), Claim::busy);
     std::vector<uint64_t> asked;
-    table.dedupe.resolve(5, [&](uint64_t key) {
-        asked.push_back(key);
-        return false;
-    });
+    table.dedupe.resolve(
+        5, 0,
+        [&](uint64_t key) {
+            asked.push_back(key);
+            return false;
+        },
+        [](uint64_t) {});
     EXPECT_EQ(asked, std::vector<uint64_t>{9});
     EXPECT_EQ(table.state(8), kFree);
     EXPECT_EQ(table.state(9), kFree);
@@ -303,13 +314,50 @@ TEST(ShmDedupe, TheDeadDoNotTakeFromTheLiving) {
     table.worker(5).pending[1].store(9);            // a free one
     table.worker(5).pending[2].store(0xffff'ffff);  // nonsense
     table.worker(5).pending_count.store(3);
-    table.dedupe.resolve(5, [](uint64_t) {
-        ADD_FAILURE();
-        return false;
-    });
+    table.dedupe.resolve(
+        5, 0,
+        [](uint64_t) {
+            ADD_FAILURE();
+            return false;
+        },
+        [](uint64_t) {});
     EXPECT_EQ(table.state(entry), kPending);
-    EXPECT_EQ(table.pending(5), 0u);
     EXPECT_EQ(table.claim(8, 6), Claim::duplicate);
+}
+
+// Two keepers settle the same worker: one was stopped over it, and goes on.
+TEST(ShmDedupe, EachClaimOfTheDeadIsSettledOnce) {
+    Table table(64);
+    for (uint64_t key = 1; key <= 20; key++) {
+        ASSERT_EQ(table.claim(key * 1000, 5), Claim::fresh);
+    }
+    std::multiset<uint64_t> settled;
+    const auto count = [&](uint64_t key) { settled.insert(key); };
+    bool woken = false;
+    table.dedupe.resolve(
+        5, 0,
+        [&](uint64_t key) {
+            if (key == 7000 && !std::exchange(woken, true)) {
+                table.dedupe.resolve(
+                    5, 0, [](uint64_t) { return true; }, count);
+            }
+            return true;
+        },
+        count);
+    EXPECT_TRUE(woken);
+    EXPECT_EQ(settled.size(), 20u);
+    EXPECT_EQ(std::set<uint64_t>(settled.begin(), settled.end()).size(), 20u);
+}
+
+// The same, but the place belongs to a living worker by then.
+TEST(ShmDedupe, WhoCameAfterTheDeadKeepsItsClaims) {
+    Table table(64);
+    table.worker(5).who.store(50);
+    ASSERT_EQ(table.claim(8, 5), Claim::fresh);
+    const uint32_t entry = table.entry;
+    table.dedupe.resolve(
+        5, 49, [](uint64_t) { return true; }, [](uint64_t) { ADD_FAILURE(); });
+    EXPECT_EQ(table.state(entry), kPending);
 }
 
 TEST(ShmDedupe, AWildCountOfTheDeadIsBounded) {
@@ -317,10 +365,13 @@ TEST(ShmDedupe, AWildCountOfTheDeadIsBounded) {
     ASSERT_EQ(table.claim(8, 5), Claim::fresh);
     table.worker(5).pending_count.store(0xffff'ffff);
     int asked = 0;
-    table.dedupe.resolve(5, [&](uint64_t) {
-        asked++;
-        return true;
-    });
+    table.dedupe.resolve(
+        5, 0,
+        [&](uint64_t) {
+            asked++;
+            return true;
+        },
+        [](uint64_t) {});
     EXPECT_EQ(asked, 1);
     EXPECT_EQ(table.count(8, 6), Claim::duplicate);
 }
@@ -331,10 +382,13 @@ TEST(ShmDedupe, HoldsAsManyOpenClaimsAsPromised) {
         ASSERT_EQ(table.claim(mix13(i), 5), Claim::fresh);
     }
     std::set<uint64_t> asked;
-    table.dedupe.resolve(5, [&](uint64_t key) {
-        asked.insert(key);
-        return true;
-    });
+    table.dedupe.resolve(
+        5, 0,
+        [&](uint64_t key) {
+            asked.insert(key);
+            return true;
+        },
+        [](uint64_t) {});
     EXPECT_EQ(asked.size(), kMaxPending);
 }
 

@@ -542,20 +542,6 @@ TEST_F(ShmPacer, OnlyTheTossedAreLookedAtEachSecond) {
     EXPECT_EQ(pace(0).allowed_on(320, Strategy::even), 46'800u) << "all are after a leap";
 }
 
-TEST(ShmLease, OneHoldsItAndTheStoppedLoseIt) {
-    shm_test::revive_all();
-    Lease lease;
-    EXPECT_TRUE(lease.hold(1, 100, 3, shm_test::alive));
-    EXPECT_TRUE(lease.hold(1, 101, 3, shm_test::alive));
-    EXPECT_FALSE(lease.hold(2, 103, 3, shm_test::alive));
-    lease.give_up(2);
-    EXPECT_FALSE(lease.hold(2, 103, 3, shm_test::alive));
-    EXPECT_TRUE(lease.hold(2, 104, 3, shm_test::alive)) << "the other did not renew it";
-    EXPECT_FALSE(lease.hold(1, 105, 3, shm_test::alive));
-    lease.give_up(2);
-    EXPECT_TRUE(lease.hold(1, 105, 3, shm_test::alive));
-}
-
 // A whole day of requests, each second a tick: what the simulator shows of the core
 // holds for the walls in shared memory, too.
 TEST_F(ShmPacer, ADayIsDeliveredAndNotPassed) {

@@ -320,29 +320,34 @@ TEST_F(ShmState, APlaceOfTheDeadIsNotGivenOut) {
     EXPECT_EQ(state_.dedupe().claim(9, 1, 100, other, entry), Claim::busy);
 
     Who gone = 0;
-    EXPECT_EQ(state_.adopt_dead(process(2), alive, gone), place);
+    EXPECT_EQ(state_.find_dead(process(2), alive, gone), place);
     EXPECT_EQ(gone, process(1));
-    EXPECT_EQ(state_.adopt_dead(process(2), alive, gone), State::kNoSlot) << "taken once";
     std::vector<uint64_t> asked;
-    state_.dedupe().resolve(place, [&](uint64_t key) {
-        asked.push_back(key);
-        return false;
-    });
+    state_.dedupe().resolve(
+        place, gone,
+        [&](uint64_t key) {
+            asked.push_back(key);
+            return false;
+        },
+        [](uint64_t) {});
     EXPECT_EQ(asked, std::vector<uint64_t>{9});
-    state_.leave(place);
+    state_.leave_dead(place, gone);
+    EXPECT_EQ(state_.find_dead(process(2), alive, gone), State::kNoSlot);
     EXPECT_EQ(state_.dedupe().claim(9, 1, 100, other, entry), Claim::fresh);
     EXPECT_EQ(state_.enter(process(3)), place);
+    state_.leave_dead(place, process(1));  // by one that was stopped meanwhile
+    EXPECT_EQ(state_.place_of(process(3)), place);
 }
 
 TEST_F(ShmState, TheLivingAreNotAdopted) {
     Who gone = 0;
-    EXPECT_EQ(state_.adopt_dead(process(9), alive, gone), State::kNoSlot);
+    EXPECT_EQ(state_.find_dead(process(9), alive, gone), State::kNoSlot);
     state_.enter(process(1));
     state_.enter(process(2));
-    EXPECT_EQ(state_.adopt_dead(process(9), alive, gone), State::kNoSlot);
+    EXPECT_EQ(state_.find_dead(process(9), alive, gone), State::kNoSlot);
     dead[9] = true;  // what it thinks of itself does not matter
     state_.enter(process(9));
-    EXPECT_EQ(state_.adopt_dead(process(9), alive, gone), State::kNoSlot);
+    EXPECT_EQ(state_.find_dead(process(9), alive, gone), State::kNoSlot);
 }
 
 TEST_F(ShmState, EachOfTheDeadIsAdopted) {
@@ -352,26 +357,28 @@ TEST_F(ShmState, EachOfTheDeadIsAdopted) {
     }
     std::set<Who> gone;
     Who who = 0;
-    for (uint32_t place; (place = state_.adopt_dead(process(50), alive, who)) != State::kNoSlot;) {
+    for (uint32_t place; (place = state_.find_dead(process(50), alive, who)) != State::kNoSlot;) {
         EXPECT_TRUE(gone.insert(who).second);
-        state_.leave(place);
+        state_.leave_dead(place, who);
     }
     EXPECT_EQ(gone, (std::set<Who>{process(1), process(3), process(5), process(7), process(9)}));
 }
 
-// The adopter dies over it: the next one finds the place.
-TEST_F(ShmState, AnAdopterMayDieToo) {
+TEST_F(ShmState, AWorkerIsAskedToCloseASegment) {
     const uint32_t place = state_.enter(process(1));
-    uint32_t entry = 0;
-    ASSERT_EQ(state_.dedupe().claim(9, 1, 100, place, entry), Claim::fresh);
-    dead[1] = true;
-    Who gone = 0;
-    ASSERT_EQ(state_.adopt_dead(process(2), alive, gone), place);
-    dead[2] = true;
-    EXPECT_EQ(state_.adopt_dead(process(3), alive, gone), place);
-    int asked = 0;
-    state_.dedupe().resolve(place, [&](uint64_t) { return ++asked > 0; });
-    EXPECT_EQ(asked, 1);
+    EXPECT_FALSE(state_.is_asked_to_close(place, 0));
+    state_.ask_to_close(process(2), 0);
+    EXPECT_FALSE(state_.is_asked_to_close(place, 0));
+    state_.ask_to_close(process(1), 0);
+    EXPECT_TRUE(state_.is_asked_to_close(place, 0));
+    EXPECT_FALSE(state_.is_asked_to_close(place, 1));
+    EXPECT_EQ(state_.settled(place), 0u);
+    state_.set_settled(place, 1);
+    EXPECT_EQ(state_.settled(place), 1u);
+    state_.leave(place);
+    ASSERT_EQ(state_.enter(process(3)), place);
+    EXPECT_EQ(state_.settled(place), 0u) << "of another worker";
+    EXPECT_FALSE(state_.is_asked_to_close(place, 0));
 }
 
 TEST_F(ShmState, ThreadsGetPlacesOfTheirOwn) {
@@ -395,27 +402,34 @@ TEST_F(ShmState, ThreadsGetPlacesOfTheirOwn) {
     EXPECT_EQ(shared, 0);
 }
 
-TEST_F(ShmState, ThreadsAdoptADeadWorkerOnce) {
+TEST_F(ShmState, ThreadsSettleADeadWorkerOnce) {
     for (int round = 0; round < 200; round++) {
         shm_test::revive_all();
         const uint32_t place = state_.enter(process(100));
+        uint32_t entry = 0;
+        for (uint64_t key = 1; key <= 16; key++) {
+            ASSERT_EQ(state_.dedupe().claim(mix13(static_cast<uint64_t>(round) * 16 + key), 1, 100,
+                                            place, entry),
+                      Claim::fresh);
+        }
         dead[100] = true;
-        std::atomic<int> adopted{0};
+        std::atomic<int> settled{0};
         std::vector<std::thread> threads;
         for (uint32_t t = 1; t <= 4; t++) {
             threads.emplace_back([&, t] {
                 Who gone = 0;
-                if (state_.adopt_dead(process(t), alive, gone) == place) {
-                    adopted++;
-                    EXPECT_EQ(gone, process(100));
+                if (state_.find_dead(process(t), alive, gone) == place) {
+                    state_.dedupe().resolve(
+                        place, gone, [](uint64_t) { return true; }, [&](uint64_t) { settled++; });
+                    state_.leave_dead(place, gone);
                 }
             });
         }
         for (auto& thread : threads) {
             thread.join();
         }
-        ASSERT_EQ(adopted, 1);
-        state_.leave(place);
+        ASSERT_EQ(settled, 16);
+        ASSERT_EQ(state_.place_of(process(100)), State::kNoSlot);
     }
 }
 

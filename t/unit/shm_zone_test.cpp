@@ -57,10 +57,6 @@ protected:
                              [](char*) {});
     }
 
-    Term lease(uint32_t pid, uint32_t now, uint32_t seconds) {
-        return terms_[pid] = zone_.lease(process(pid), now, seconds, alive, terms_[pid]);
-    }
-
     uint64_t hash_seen(uint32_t pin) {
         uint64_t generation = 0;
         const Image image = zone_.pin(pin, generation);
@@ -70,7 +66,6 @@ protected:
 
     Memory memory_;
     Zone zone_;
-    std::array<Term, 16> terms_{};  // that each process holds
 };
 
 TEST(ShmZoneSize, NeededHoldsWhatWasAskedFor) {
@@ -331,47 +326,13 @@ TEST_F(ShmZone, PublishersTakeTurns) {
     EXPECT_EQ(torn, 0);
 }
 
-TEST_F(ShmZone, TheLeaseIsHeldByOne) {
-    EXPECT_TRUE(lease(1, 100, 3));
-    EXPECT_TRUE(lease(1, 101, 3)) << "renewed, until 104";
-    EXPECT_FALSE(lease(2, 101, 3));
-    EXPECT_FALSE(lease(2, 103, 3));
-    EXPECT_TRUE(lease(2, 104, 3)) << "it ran out";
-    EXPECT_FALSE(lease(1, 105, 3));
-    zone_.give_up_lease(process(1));
-    EXPECT_FALSE(lease(3, 105, 3)) << "only the holder gives it up";
-    zone_.give_up_lease(process(2));
-    EXPECT_TRUE(lease(3, 105, 3));
-    dead[3] = true;
-    EXPECT_TRUE(lease(4, 105, 3)) << "the dead hold nothing";
-}
-
-TEST_F(ShmZone, TheTermRisesWhenTheRightChangesHands) {
-    const Term first = lease(1, 100, 3);
-    EXPECT_EQ(lease(1, 101, 3), first) << "renewed";
-    EXPECT_EQ(lease(1, 200, 3), first) << "it ran out, but nobody else had it";
-    EXPECT_EQ(lease(2, 201, 3), 0u);
-    const Term second = lease(2, 203, 3);
-    EXPECT_GT(second, first);
-    EXPECT_EQ(lease(1, 204, 3), 0u);
-    zone_.give_up_lease(process(2));
-    const Term third = lease(1, 204, 3);
-    EXPECT_GT(third, second) << "the same process, but another had it meanwhile";
-    EXPECT_EQ(zone_.term(), third);
-    terms_[1] = 0;  // another process with the number of one that died
-    EXPECT_GT(lease(1, 205, 3), third);
-    const uint64_t generation = zone_.generation();
-    EXPECT_EQ(publish(1), Publish::done);
-    EXPECT_EQ(zone_.generation(), generation + 1);
-}
-
-// It was stopped for as long as another worker took over and published.
+// It was stopped for as long as another keeper took over and published.
 TEST_F(ShmZone, APublisherOfAnEarlierTermIsRefused) {
     const auto publish_in = [&](Term term, uint64_t hash, auto finish) {
         return zone_.publish(fake_image(hash), process(1), term, 5, alive, finish);
     };
-    const Term late = lease(1, 100, 3);
-    const Term now = lease(2, 104, 3);
+    const Term late = zone_.next_term();
+    const Term now = zone_.next_term();
     ASSERT_EQ(publish_in(now, 2, [](char*) {}), Publish::done);
     const uint32_t pin = zone_.enter(process(3), alive);
     EXPECT_EQ(hash_seen(pin), 2u);
@@ -386,21 +347,6 @@ TEST_F(ShmZone, APublisherOfAnEarlierTermIsRefused) {
     EXPECT_TRUE(zone_.publishes(2, 0));
     EXPECT_EQ(publish_in(zone_.term(), 3, [](char*) {}), Publish::done);
     EXPECT_EQ(hash_seen(pin), 3u);
-}
-
-TEST_F(ShmZone, ThreadsContendForTheLease) {
-    constexpr uint32_t kThreads = 8;
-    for (uint32_t round = 1; round <= 300; round++) {
-        std::atomic<int> holders{0};
-        std::vector<std::thread> threads;
-        for (uint32_t pid = 1; pid <= kThreads; pid++) {
-            threads.emplace_back([&, pid] { holders += lease(pid, 10 * round, 10) != 0; });
-        }
-        for (auto& thread : threads) {
-            thread.join();
-        }
-        ASSERT_EQ(holders, 1);
-    }
 }
 
 std::string error_of(const Zone& zone, size_t room = 2000) {

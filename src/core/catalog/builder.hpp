@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/catalog/pace.hpp"
 #include "core/catalog/zero_table.hpp"
 #include "core/image.hpp"
 
@@ -18,12 +17,10 @@ namespace ads::catalog {
 
 // Open addressing: places hold indexes from 1, 0 is a free one.
 template <class Hash>
-std::vector<uint32_t> hash_table(size_t count, Hash hash_of, Pace* pace) {
+std::vector<uint32_t> hash_table(size_t count, Hash hash_of) {
     const size_t size = std::bit_ceil(std::max<size_t>(2, count * 2));
     std::vector<uint32_t> table(size);
-    Steps steps(pace);
     for (uint32_t i = 0; i < count; i++) {
-        steps.next();
         size_t at = hash_of(i) & (size - 1);
         while (table[at] != 0) {
             at = (at + 1) & (size - 1);
@@ -37,7 +34,7 @@ std::vector<uint32_t> hash_table(size_t count, Hash hash_of, Pace* pace) {
 class Builder {
 public:
     // About so many bytes: memory that is not needed is never touched.
-    Builder(size_t expected, Pace* pace) : pace_(pace), table_(expected / 128, pace) {
+    explicit Builder(size_t expected) : table_(expected / 128) {
         bytes_.reserve(sizeof(ImageHead) + expected);
     }
 
@@ -106,10 +103,8 @@ private:
     }
 
     void grow() {
-        const auto before = std::exchange(table_, ZeroTable<Known>(2 * table_.size(), pace_));
-        Steps steps(pace_);
+        const auto before = std::exchange(table_, ZeroTable<Known>(2 * table_.size()));
         for (size_t i = 0; i < before.size(); i++) {
-            steps.next();
             const Known& known = before[i];
             if (known.text.size == 0) {
                 continue;
@@ -133,9 +128,7 @@ private:
     // memory held before.
     template <class T>
     void append_without_padding(const std::vector<T>& items) {
-        Steps steps(pace_);
         for (T item : items) {
-            steps.next();
             clear_padding(item);
             const auto* from = reinterpret_cast<const char*>(&item);
             bytes_.insert(bytes_.end(), from, from + sizeof item);
@@ -150,16 +143,9 @@ private:
     }
 
     void append(const void* data, size_t size) {
-        constexpr size_t kPart = 16384;
         const auto* from = static_cast<const char*>(data);
-        for (; size > kPart; from += kPart, size -= kPart) {
-            bytes_.insert(bytes_.end(), from, from + kPart);
-            go_on(pace_);
-        }
         bytes_.insert(bytes_.end(), from, from + size);
     }
-
-    Pace* const pace_;
 
     std::vector<char> bytes_ = std::vector<char>(sizeof(ImageHead));
     ZeroTable<Known> table_;

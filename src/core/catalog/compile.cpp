@@ -25,8 +25,7 @@ namespace {
 class Compiler final : public Taker {
 public:
     // `expected` is about what the image will have.
-    Compiler(Seconds now, size_t expected, Pace* pace)
-        : now_(now), pace_(pace), steps_(pace), build_(expected, pace), zones_(now, build_) {
+    Compiler(Seconds now, size_t expected) : now_(now), build_(expected), zones_(now, build_) {
         // Room that is not needed is never touched, and what grows would be copied in one go.
         creatives_.reserve(expected / 128);
         aims_.reserve(expected / 16);
@@ -58,7 +57,6 @@ public:
         lay_openings();
         lay_budgets();
         std::vector<char> image = lay_head(hash);
-        go_alone(pace_);  // and forget all the rest
         return image;
     }
 
@@ -122,7 +120,6 @@ private:
         const Caps caps = campaign_caps(c);
         std::vector<Flight> flights;
         for (const auto& group : c.ad_groups) {
-            go_on(pace_);
             lay_group(c, group, index, caps);
             if (c.budget && c.budget->type == BudgetType::lifetime && drafts_.back().can_run) {
                 flights.push_back(flight_of(group, drafts_.back().record));
@@ -224,14 +221,12 @@ private:
         groups_.reserve(drafts_.size());
         for (size_t tier = 0; tier < kTiers; tier++) {
             for (Draft& draft : drafts_) {
-                steps_.next();
                 if (static_cast<size_t>(draft.record.priority) == tier) {
                     groups_.push_back(&draft);
                 }
             }
         }
         for (uint32_t i = 0; i < groups_.size(); i++) {
-            steps_.next();
             const auto& r = groups_[i]->record;
             for (uint32_t c = 0; c < r.creatives; c++) {
                 creatives_[r.first_creative + c].group = i;
@@ -247,11 +242,9 @@ private:
         std::unordered_map<Id, uint32_t> creative_of;
         std::unordered_map<Id, uint32_t> group_of;
         for (uint32_t i = 0; i < creatives_.size(); i++) {
-            steps_.next();
             creative_of.emplace(creatives_[i].id, i);
         }
         for (uint32_t i = 0; i < groups_.size(); i++) {
-            steps_.next();
             group_of.emplace(groups_[i]->record.id, i);
         }
         for (const auto& e : experiments) {
@@ -276,7 +269,6 @@ private:
     void lay_together() {
         std::map<std::string_view, std::vector<uint32_t>> sets;
         for (uint32_t i = 0; i < groups_.size(); i++) {
-            steps_.next();
             if (groups_[i]->together != kNone && groups_[i]->can_run) {
                 sets[sets_.text(groups_[i]->together)].push_back(i);
             }
@@ -346,7 +338,6 @@ private:
         chairs_.resize(placements_.size());
         absent_.resize(placements_.size());
         for (uint32_t g = 0; g < groups_.size(); g++) {
-            steps_.next();
             std::vector<Seat> seats;
             Draft& draft = *groups_[g];
             each_placement(draft, [&](uint32_t p) { seat(g, p, seats); });
@@ -360,15 +351,13 @@ private:
             const auto& chairs = chairs_[p];
             std::vector<const Aim*> seats;
             for (const uint32_t group : chairs) {
-                steps_.next();
                 seats.push_back(&groups_[group]->aim);
             }
-            IndexBuilder index(build_, aims_, seats, pace_);
+            IndexBuilder index(build_, aims_, seats);
             index.fill(placements_[p]);
             std::vector<uint64_t> checked((chairs.size() + 63) / 64);
             bool any = false;
             for (uint32_t i = 0; i < chairs.size(); i++) {
-                steps_.next();
                 const bool rare = !index.has_rows(*seats[i]);
                 needs_keys[chairs[i]] = needs_keys[chairs[i]] || rare;
                 if (rare || seats[i]->patterns) {
@@ -382,7 +371,6 @@ private:
             placements_[p].absent = build_.add(absent_[p]);
         }
         for (uint32_t g = 0; g < groups_.size(); g++) {
-            steps_.next();
             if (needs_keys[g]) {
                 groups_[g]->record.rare_keys = lay_keys(groups_[g]->aim);
             }
@@ -417,7 +405,6 @@ private:
             std::vector<uint32_t> weights(chairs.size());
             std::vector<uint64_t> open((chairs.size() + 63) / 64);
             for (size_t i = 0; i < chairs.size(); i++) {
-                steps_.next();
                 weights[i] = groups_[chairs[i]]->record.weight;
                 if (open_now(*groups_[chairs[i]])) {
                     open[i / 64] |= uint64_t{1} << (i % 64);
@@ -432,7 +419,6 @@ private:
         }
         boundaries_.reserve(2 * intervals_);  // what grows is copied in one go
         for (uint32_t g = 0; g < groups_.size(); g++) {
-            steps_.next();
             for (const auto& [open, close] : groups_[g]->open) {
                 if (open > now_) {
                     boundaries_.push_back({open, g, 1});
@@ -444,10 +430,7 @@ private:
             groups_[g]->record.open = lay_intervals(groups_[g]->open);
         }
         std::stable_sort(boundaries_.begin(), boundaries_.end(),
-                         [this](const Boundary& a, const Boundary& b) {
-                             steps_.next();
-                             return a.at < b.at;
-                         });
+                         [this](const Boundary& a, const Boundary& b) { return a.at < b.at; });
     }
 
     Slice<Interval> lay_intervals(const Intervals& intervals) {
@@ -467,7 +450,6 @@ private:
         };
         std::vector<Sum> sums(campaigns_.size());
         for (const Draft* draft : groups_) {
-            steps_.next();
             auto& campaign = campaigns_[draft->record.campaign];
             if (!campaign.has_budget) {
                 continue;
@@ -496,7 +478,6 @@ private:
         std::vector<GroupRecord> groups;
         groups.reserve(groups_.size());
         for (const Draft* draft : groups_) {
-            steps_.next();
             groups.push_back(draft->record);
         }
         ImageHead head;
@@ -515,28 +496,25 @@ private:
         head.boundaries = build_.add(boundaries_);
         head.group_slots = build_.add(std::vector<GroupSlots>(groups.size()));
         head.campaign_slots = build_.add(std::vector<CampaignSlots>(campaigns_.size()));
+        head.campaign_sums = build_.add(std::vector<CampaignSums>(campaigns_.size()));
         std::vector<uint32_t> by_id(groups.size());
         std::iota(by_id.begin(), by_id.end(), 0);
-        std::sort(by_id.begin(), by_id.end(), [&](uint32_t a, uint32_t b) {
-            steps_.next();
-            return groups[a].id < groups[b].id;
-        });
+        std::sort(by_id.begin(), by_id.end(),
+                  [&](uint32_t a, uint32_t b) { return groups[a].id < groups[b].id; });
         head.by_id = build_.add(by_id);
         head.patterns = build_.add(patterns_);
         head.experiments = build_.add(experiments_);
         head.together = build_.add(together_);
-        head.placement_table = build_.add(hash_table(
-            placements_.size(), [&](uint32_t i) { return placements_[i].hash; }, pace_));
-        head.group_table = build_.add(hash_table(
-            groups.size(), [&](uint32_t i) { return Image::spread(groups[i].id); }, pace_));
+        head.placement_table = build_.add(
+            hash_table(placements_.size(), [&](uint32_t i) { return placements_[i].hash; }));
+        head.group_table = build_.add(
+            hash_table(groups.size(), [&](uint32_t i) { return Image::spread(groups[i].id); }));
         head.creative_table = build_.add(hash_table(
-            creatives_.size(), [&](uint32_t i) { return Image::spread(creatives_[i].id); }, pace_));
+            creatives_.size(), [&](uint32_t i) { return Image::spread(creatives_[i].id); }));
         return build_.finish(head);
     }
 
     const Seconds now_;
-    Pace* const pace_;
-    Steps steps_;
     Builder build_;
     Aims aims_;
     Names slugs_;  // of placements
@@ -566,7 +544,7 @@ private:
 }  // namespace
 
 std::vector<char> lay_out(Document document, uint64_t hash, Seconds now) {
-    Compiler compiler(now, 0, nullptr);
+    Compiler compiler(now, 0);
     compiler.take_currency(std::move(document.currency));
     compiler.take_placements(std::move(document.placements));
     for (auto& campaign : document.campaigns) {
@@ -576,18 +554,16 @@ std::vector<char> lay_out(Document document, uint64_t hash, Seconds now) {
     return compiler.finish(hash);
 }
 
-Compiled compile(std::string_view json, uint64_t hash, Seconds now, Pace* pace) noexcept {
+Compiled compile(std::string_view json, uint64_t hash, Seconds now) noexcept {
     Compiled result;
     try {
-        Compiler compiler(now, 2 * json.size(), pace);
-        Faults faults = read_document(json, compiler, kMaxErrors, pace);
+        Compiler compiler(now, 2 * json.size());
+        Faults faults = read_document(json, compiler, kMaxErrors);
         if (faults.errors.empty()) {
             result.bytes = compiler.finish(hash);
         }
         result.errors = std::move(faults.errors);
         result.more_errors = faults.more_errors;
-    } catch (const Stopped&) {
-        result.stopped = true;
     } catch (const std::bad_alloc&) {
         result.errors.push_back({"$", "not enough memory to compile the catalog"});
     } catch (const std::exception& e) {

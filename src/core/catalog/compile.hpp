@@ -17,20 +17,19 @@ struct Compiled {
     std::vector<char> bytes;  // the image; empty if there are errors
     std::vector<Error> errors;
     size_t more_errors = 0;
-    bool stopped = false;  // then there is neither an image nor an error
 
     bool ok() const noexcept { return !bytes.empty(); }
     Image image() const noexcept { return Image(bytes.data()); }
 };
 
 // What an image's hash is made of: equal means there is nothing to publish.
-uint64_t document_hash(std::string_view json, Seconds now, Pace* pace = nullptr) noexcept;
+uint64_t document_hash(std::string_view json, Seconds now) noexcept;
 
-// A document with that hash, at that pace.
-Compiled compile(std::string_view json, uint64_t hash, Seconds now, Pace* pace) noexcept;
+// A document with that hash.
+Compiled compile(std::string_view json, uint64_t hash, Seconds now) noexcept;
 
 inline Compiled compile(std::string_view json, Seconds now) noexcept {
-    return compile(json, document_hash(json, now), now, nullptr);
+    return compile(json, document_hash(json, now), now);
 }
 
 // The same from a parsed document without errors. May throw.

@@ -6,13 +6,10 @@
 
 namespace ads::catalog {
 
-uint64_t document_hash(std::string_view json, Seconds now, Pace* pace) noexcept {
+uint64_t document_hash(std::string_view json, Seconds now) noexcept {
     constexpr size_t kPart = 16384;
     auto hash = static_cast<uint64_t>(now / 86'400);
     for (; !json.empty(); json.remove_prefix(std::min(kPart, json.size()))) {
-        if (pace != nullptr) {
-            pace->go_on();  // it soon ends anyway
-        }
         hash = mix13(hash + text_hash(json.substr(0, kPart)));
     }
     return hash;

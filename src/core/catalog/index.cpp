@@ -41,10 +41,9 @@ public:
     void add(uint32_t value, uint32_t position) { pairs_.emplace_back(value, position); }
 
     // After the last.
-    void sort(Steps& steps) {
-        order(steps);
+    void sort() {
+        order();
         for (const auto& [value, position] : pairs_) {
-            steps.next();
             if (values_.empty() || values_.back() != value) {
                 values_.push_back(value);
                 begins_.push_back(static_cast<uint32_t>(positions_.size()));
@@ -68,7 +67,7 @@ public:
 
 private:
     // By value, and with each in the order they came. A few values that many share are counted.
-    void order(Steps& steps) {
+    void order() {
         uint32_t most = 0;
         for (const auto& [value, position] : pairs_) {
             most = std::max(most, value);
@@ -84,7 +83,6 @@ private:
         std::partial_sum(next.begin(), next.end(), next.begin());
         std::vector<std::pair<uint32_t, uint32_t>> ordered(pairs_.size());
         for (const auto& pair : pairs_) {
-            steps.next();
             ordered[next[pair.first]++] = pair;
         }
         pairs_ = std::move(ordered);
@@ -105,18 +103,11 @@ void sort_by_text(std::vector<uint32_t>& values, const Names& names) {
 
 }  // namespace
 
-IndexBuilder::IndexBuilder(Builder& build, const Aims& aims, std::span<const Aim* const> seats,
-                           Pace* pace)
-    : build_(build),
-      aims_(aims),
-      seats_(seats),
-      pace_(pace),
-      steps_(pace),
-      words_((seats.size() + 63) / 64) {
+IndexBuilder::IndexBuilder(Builder& build, const Aims& aims, std::span<const Aim* const> seats)
+    : build_(build), aims_(aims), seats_(seats), words_((seats.size() + 63) / 64) {
     // The names that most groups ask for get rows.
     std::unordered_map<uint32_t, size_t> uses;
     for (const auto* aim : seats_) {
-        steps_.next();
         aims_.each_key(*aim, [&](uint32_t name, Span) { uses[name]++; });
     }
     for (const auto& [name, count] : uses) {
@@ -159,7 +150,6 @@ Slice<uint64_t> IndexBuilder::devices() {
         rows[row * words_ + position / 64] |= uint64_t{1} << (position % 64);
     };
     for (uint32_t i = 0; i < seats_.size(); i++) {
-        steps_.next();
         for (size_t row = 0; row <= kCount<Device>; row++) {
             if (seats_[i]->devices == 0 || (seats_[i]->devices >> row & 1) != 0) {
                 set_in(row, i);
@@ -173,7 +163,6 @@ Slice<uint64_t> IndexBuilder::devices() {
 // but finding them costs more than they take.
 ValueRecord IndexBuilder::value(std::string_view text, const Bits& any, const Positions& added,
                                 const Positions& removed) {
-    go_on(pace_);
     ValueRecord record;
     record.hash = text_hash(text);
     record.text = build_.text(text);
@@ -213,7 +202,6 @@ Dimension IndexBuilder::geo() {
     ByValue excluded;
     Bits any(words_);
     for (uint32_t i = 0; i < seats_.size(); i++) {
-        steps_.next();
         for (const uint32_t code : aims_.list(seats_[i]->geos)) {
             wanted.add(code, i);
         }
@@ -224,8 +212,8 @@ Dimension IndexBuilder::geo() {
             set(any, i);
         }
     }
-    wanted.sort(steps_);
-    excluded.sort(steps_);
+    wanted.sort();
+    excluded.sort();
     const Names& names = aims_.names();
     std::vector<uint32_t> codes = united(wanted.values(), excluded.values());
     sort_by_text(codes, names);
@@ -248,7 +236,6 @@ Dimension IndexBuilder::language() {
     ByValue wanted;
     Bits any(words_);
     for (uint32_t i = 0; i < seats_.size(); i++) {
-        steps_.next();
         for (const uint32_t tag : aims_.list(seats_[i]->languages)) {
             wanted.add(tag, i);
         }
@@ -256,7 +243,7 @@ Dimension IndexBuilder::language() {
             set(any, i);
         }
     }
-    wanted.sort(steps_);
+    wanted.sort();
     const Names& names = aims_.names();
     std::vector<uint32_t> tags = wanted.values();
     sort_by_text(tags, names);
@@ -278,7 +265,6 @@ Dimension IndexBuilder::key(uint32_t name) {
     ByValue wanted;
     Bits any(words_);
     for (uint32_t i = 0; i < seats_.size(); i++) {
-        steps_.next();
         bool asked = false;
         aims_.each_key(*seats_[i], [&](uint32_t key, Span values) {
             for (size_t v = 0; key == name && v < values.size(); v++) {
@@ -290,7 +276,7 @@ Dimension IndexBuilder::key(uint32_t name) {
             set(any, i);
         }
     }
-    wanted.sort(steps_);
+    wanted.sort();
     std::vector<uint32_t> texts = wanted.values();
     sort_by_text(texts, aims_.names());
     std::vector<ValueRecord> values;

@@ -15,7 +15,7 @@ namespace ads::catalog {
 class IndexBuilder {
 public:
     // `seats` are the targetings of the groups by position.
-    IndexBuilder(Builder& build, const Aims& aims, std::span<const Aim* const> seats, Pace* pace);
+    IndexBuilder(Builder& build, const Aims& aims, std::span<const Aim* const> seats);
 
     // Fills devices, geo, language and keys.
     void fill(PlacementRecord& placement);
@@ -38,8 +38,6 @@ private:
     Builder& build_;
     const Aims& aims_;
     std::span<const Aim* const> seats_;
-    Pace* const pace_;
-    Steps steps_;
     const size_t words_;
     std::vector<uint32_t> key_names_;  // those with rows
 };

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/catalog/pace.hpp"
 #include "core/types.hpp"
 
 namespace ads::catalog {
@@ -186,10 +185,9 @@ protected:
 };
 
 // Parses and checks a whole document. Every fault is reported, up to `max_errors`.
-// Throws only std::bad_alloc, Stopped, and what the taker throws.
+// Throws only std::bad_alloc and what the taker throws.
 inline constexpr size_t kMaxErrors = 100;
-Faults read_document(std::string_view json, Taker& taker, size_t max_errors = kMaxErrors,
-                     Pace* pace = nullptr);
+Faults read_document(std::string_view json, Taker& taker, size_t max_errors = kMaxErrors);
 
 // The same with all of the document at once, which is usable only if there is no fault.
 struct Parsed : Faults {

@@ -160,12 +160,8 @@ namespace {
 // itself.
 class Reading {
 public:
-    Reading(std::string_view text, Taker& taker, size_t max_errors, Pace* pace)
-        : text_(text),
-          taker_(taker),
-          pace_(pace),
-          errors_(max_errors),
-          context_(text.size(), pace) {}
+    Reading(std::string_view text, Taker& taker, size_t max_errors)
+        : text_(text), taker_(taker), errors_(max_errors), context_(text.size()) {}
 
     Faults run() {
         if (text_.size() > kMaxDocument) {
@@ -183,7 +179,7 @@ private:
 
     // False if the text is no JSON; so with all that follow.
     bool read() {
-        const auto cut = cut_list(text_, "campaigns", pace_);
+        const auto cut = cut_list(text_, "campaigns");
         JsonParser parser;
         const auto root = parser.parse(cut ? cut->rest : text_);
         if (!root) {
@@ -213,7 +209,7 @@ private:
             }
         }
         for (size_t i = 0; i < pieces.size(); i++) {
-            const auto cut = cut_list(pieces[i], "ad_groups", pace_);
+            const auto cut = cut_list(pieces[i], "ad_groups");
             const auto json = cut ? campaign_parser_.parse(cut->rest)
                                   : campaign_parser_.parse(pieces[i], behind(pieces[i]));
             if (!json || !read_campaign({*json, {&list.path, {}, i}, &errors_},
@@ -256,7 +252,6 @@ private:
 
     bool read_groups(const Node& list, const Pieces& pieces, Campaign& campaign, Place place) {
         const auto read = [&](const Node& item) {
-            go_on(pace_);
             place.group = static_cast<uint32_t>(item.path.index);
             read_ad_group(item, context_, campaign, place, campaign.ad_groups.emplace_back());
         };
@@ -289,7 +284,6 @@ private:
 
     const std::string_view text_;
     Taker& taker_;
-    Pace* const pace_;
     Errors errors_;
     Context context_;
     JsonParser campaign_parser_;
@@ -298,8 +292,8 @@ private:
 
 }  // namespace
 
-Faults read_document(std::string_view json, Taker& taker, size_t max_errors, Pace* pace) {
-    return Reading(json, taker, max_errors, pace).run();
+Faults read_document(std::string_view json, Taker& taker, size_t max_errors) {
+    return Reading(json, taker, max_errors).run();
 }
 
 Parsed parse(std::string_view json, size_t max_errors) {

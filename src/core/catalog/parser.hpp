@@ -28,7 +28,7 @@ struct Place {
 // Places by id. There are hundreds of thousands: a table without a piece of memory for each.
 class Places {
 public:
-    Places(size_t expected, Pace* pace) : pace_(pace), table_(expected, pace) {}
+    explicit Places(size_t expected) : table_(expected) {}
 
     // The place of the id, if it has one; else it is this one.
     const Place* put(Id id, Place place) {
@@ -64,17 +64,14 @@ private:
     }
 
     void grow() {
-        const auto before = std::exchange(table_, ZeroTable<Entry>(2 * table_.size(), pace_));
-        Steps steps(pace_);
+        const auto before = std::exchange(table_, ZeroTable<Entry>(2 * table_.size()));
         for (size_t i = 0; i < before.size(); i++) {
-            steps.next();
             if (before[i].id != 0) {
                 table_[place_of(before[i].id)] = before[i];
             }
         }
     }
 
-    Pace* const pace_;
     ZeroTable<Entry> table_;
     size_t count_ = 0;
 };
@@ -82,8 +79,8 @@ private:
 // What was read before, for what refers to it.
 struct Context {
     // For a document of so many bytes: a group with a creative has some 400.
-    Context(size_t bytes, Pace* pace)
-        : campaigns(64, pace), ad_groups(bytes / 256, pace), creatives(bytes / 256, pace) {}
+    explicit Context(size_t bytes)
+        : campaigns(64), ad_groups(bytes / 256), creatives(bytes / 256) {}
 
     std::unordered_map<std::string_view, size_t> placements;
     std::unordered_map<uint32_t, size_t> placement_hashes;

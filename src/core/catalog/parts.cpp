@@ -69,7 +69,7 @@ size_t end_of_value(std::string_view text, size_t at) {
 
 // The items of a list, each with the white space around it. `at` is behind the bracket, and then at
 // the one that closes the list.
-std::vector<std::string_view> take_items(std::string_view text, size_t& at, Pace* pace) {
+std::vector<std::string_view> take_items(std::string_view text, size_t& at) {
     std::vector<std::string_view> items;
     const size_t first = after_space(text, at);
     if (first == text.size() || text[first] == ']') {
@@ -77,7 +77,6 @@ std::vector<std::string_view> take_items(std::string_view text, size_t& at, Pace
         return items;
     }
     for (;; at++) {
-        go_on(pace);
         const size_t end = end_of_value(text, at);
         items.push_back(text.substr(at, end - at));
         at = end;
@@ -89,7 +88,7 @@ std::vector<std::string_view> take_items(std::string_view text, size_t& at, Pace
 
 }  // namespace
 
-std::optional<Cut> cut_list(std::string_view text, std::string_view key, Pace* pace) {
+std::optional<Cut> cut_list(std::string_view text, std::string_view key) {
     size_t at = after_space(text, 0);
     if (char_at(text, at) != '{') {
         return std::nullopt;
@@ -108,7 +107,7 @@ std::optional<Cut> cut_list(std::string_view text, std::string_view key, Pace* p
         if (text.substr(name + 1, name_end - name - 2) == key && char_at(text, at) == '[') {
             const size_t begin = ++at;
             Cut cut;
-            cut.items = take_items(text, at, pace);
+            cut.items = take_items(text, at);
             cut.rest = text.substr(0, begin);
             cut.rest += text.substr(at);
             return cut;

@@ -8,8 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/catalog/pace.hpp"
-
 namespace ads::catalog {
 
 struct Cut {
@@ -18,6 +16,6 @@ struct Cut {
 };
 
 // Takes the list `key` out of the object that `text` is. Nothing if there is none.
-std::optional<Cut> cut_list(std::string_view text, std::string_view key, Pace* pace = nullptr);
+std::optional<Cut> cut_list(std::string_view text, std::string_view key);
 
 }  // namespace ads::catalog

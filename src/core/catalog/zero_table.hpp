@@ -1,4 +1,4 @@
-// Memory for a hash table. All of it is zero. Tens of megabytes are not made zero in one go.
+// Memory for a hash table. All of it is zero.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,6 @@
 #include <new>
 #include <type_traits>
 
-#include "core/catalog/pace.hpp"
-
 namespace ads::catalog {
 
 template <class T>
@@ -19,17 +17,11 @@ class ZeroTable {
 
 public:
     // A power of two, at least that many.
-    ZeroTable(size_t size, Pace* pace)
+    explicit ZeroTable(size_t size)
         : size_(std::bit_ceil(size < 64 ? 64 : size)),
-          entries_(static_cast<T*>(std::malloc(size_ * sizeof(T)))) {
+          entries_(static_cast<T*>(std::calloc(size_, sizeof(T)))) {
         if (entries_ == nullptr) {
             throw std::bad_alloc();
-        }
-        constexpr size_t kPart = 16384;
-        auto* const bytes = reinterpret_cast<char*>(entries_.get());
-        for (size_t at = 0; at < size_ * sizeof(T); at += kPart) {
-            std::memset(bytes + at, 0, std::min(kPart, size_ * sizeof(T) - at));
-            go_on(pace);
         }
     }
 

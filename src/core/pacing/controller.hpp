@@ -5,13 +5,13 @@
 // impressions or clicks of an ad group (caps, goals), the budget of a campaign.
 // For each limit there is a State, in memory that outlives processes.
 //
-// One worker, by lease, ticks once a second:
+// The keeper ticks once a second:
 //
 //   1. For each placement: Curve::tick with its count of requests; if a bin was
-//      closed, CurveSums anew (worker memory). One more curve is of the site, for
+//      closed, CurveSums anew (its memory). One more curve is of the site, for
 //      whoever is in more than kMaxCurves placements.
 //   2. For each group that was tossed since, or is at a boundary (opening, local
-//      midnight, a new catalog), at most 1,000 per turn of the event loop, and
+//      midnight, a new catalog), and
 //      then for each campaign with a budget that has such a group:
 //        Reservations::expire, what is freed goes back to the wall;
 //        read the counters into a Reading; observe(), once;

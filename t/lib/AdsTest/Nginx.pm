@@ -63,6 +63,7 @@ and the master process be off.
     reload(conf => ..., wait_old => 1, expect_fail => 0)
     master_pid, worker_pids, old_worker_pids, wait_workers(n)
     kill_worker(signal => 'KILL', pid => ..., respawn => 1)
+    keeper_pid, kill_keeper
     upgrade, upgrade_start, upgrade_finish, upgrade_rollback
     error_log(from), log_size, log_tail(lines, from), wait_log(pattern, timeout)
     check_log(allow => [...], from => n), reports, cores, problems(allow => [...])
@@ -334,6 +335,24 @@ sub old_worker_pids {
     return grep { title($_) =~ /shutting down/ } $self->_workers($self->{master});
 }
 
+# The process that does what answers no request; without a master process, the process itself.
+sub keeper_pid {
+    my ($self) = @_;
+    my $master = $self->{master} or return;
+    return $master unless $self->{workers};
+    my ($pid) = grep { title($_) =~ /^nginx: cache manager process/ } children($master);
+    return $pid;
+}
+
+# Signals the keeper and waits until it is gone and replaced.
+sub kill_keeper {
+    my ($self) = @_;
+    my $pid = wait_until { $self->keeper_pid } $self->{timeout}, 'a keeper';
+    kill KILL => $pid;
+    wait_until { my $new = $self->keeper_pid; $new && $new != $pid } $self->{timeout}, 'the next keeper';
+    return $pid;
+}
+
 sub wait_workers {
     my ($self, $count) = @_;
     $count //= $self->{workers} || 1;
@@ -398,7 +417,7 @@ sub upgrade_start {
         return $new && $new != $old && $self->_workers($new) >= $self->{workers};
     } $self->{timeout}, 'the new master and its workers';
     $self->{old_master} = $old;
-    $self->{extra_pids} = [ $old, $self->_workers($old) ];
+    $self->{extra_pids} = [ $old, children($old) ];
     return $self->{master} = $new;
 }
 

@@ -1,16 +1,13 @@
 // Publishing a catalog, and editing it live.
-#include "io/publish.hpp"
+#include "keeper/publish.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <functional>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "io/process.hpp"
@@ -62,23 +59,18 @@ protected:
 
     CatalogFile& editor() {
         if (editor_ == nullptr) {
-            editor_ = std::make_unique<CatalogFile>(path_, target_, this_process(),
-                                                    std::make_shared<Turns>());
+            CatalogContext context;
+            context.now = [this] { return now_; };
+            context.term = [this] { return term_; };
+            editor_ = std::make_unique<CatalogFile>(path_, target_, this_process(), alarm_,
+                                                    std::move(context));
         }
         return *editor_;
     }
 
-    // Polls as the event loop does, until there is something to tell.
     EditReport outcome(Seconds now = kNow) {
-        for (int i = 0; i < 30'000; i++) {
-            auto report = editor().poll(now, term_);
-            if (report.outcome != Outcome::none) {
-                return report;
-            }
-            poll(nullptr, 0, 1);
-        }
-        ADD_FAILURE() << "nothing came of it";
-        return {};
+        now_ = now;
+        return editor().look();
     }
 
     std::string zone_error() {
@@ -113,6 +105,8 @@ protected:
     uint32_t pin_ = kNone;
     long saves_ = 0;
     Term term_ = 0;
+    Seconds now_ = kNow;
+    Alarm alarm_;
 };
 
 TEST_F(PublishTest, GroupsGetTheirSlots) {
@@ -188,7 +182,7 @@ TEST_F(PublishTest, WhatTheMasterPublishedIsUnchanged) {
     EXPECT_EQ(outcome().outcome, Outcome::unchanged);
     EXPECT_EQ(target_.zone.generation(), 1u);
     for (int i = 0; i < 5; i++) {
-        EXPECT_EQ(editor().poll(kNow, term_).outcome, Outcome::none) << "and not read again";
+        EXPECT_EQ(outcome(kNow).outcome, Outcome::none) << "and not read again";
     }
     touch();
     EXPECT_EQ(outcome().outcome, Outcome::unchanged);
@@ -239,7 +233,7 @@ TEST_F(PublishTest, AFileThatIsGone) {
     };
     EXPECT_EQ(unreadable(), report.text);
     EXPECT_EQ(zone_error(), "") << "nothing was refused";
-    EXPECT_EQ(editor().poll(kNow, term_).outcome, Outcome::none) << "said once";
+    EXPECT_EQ(outcome(kNow).outcome, Outcome::none) << "said once";
     save(catalog_of({12}));
     EXPECT_EQ(outcome().outcome, Outcome::unchanged);
     EXPECT_EQ(unreadable(), "");
@@ -256,8 +250,7 @@ TEST_F(PublishTest, AReadErrorThatPasses) {
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
     const auto report = outcome();
     for (int i = 0; i < 100; i++) {
-        EXPECT_EQ(editor().poll(kNow, term_).outcome, Outcome::none) << "said once";
-        poll(nullptr, 0, 1);
+        EXPECT_EQ(outcome(kNow).outcome, Outcome::none) << "said once";
     }
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
     EXPECT_EQ(report.outcome, Outcome::unread);
@@ -269,7 +262,7 @@ TEST_F(PublishTest, AReadErrorThatPasses) {
 TEST_F(PublishTest, ANewDayIsANewImage) {
     save(catalog_of({12}));
     ASSERT_EQ(outcome().outcome, Outcome::published);
-    EXPECT_EQ(editor().poll(kNow + 3600, term_).outcome, Outcome::none);
+    EXPECT_EQ(outcome(kNow + 3600).outcome, Outcome::none);
     const auto report = outcome(kNow + 86'400);
     EXPECT_EQ(report.outcome, Outcome::published);
     EXPECT_EQ(report.generation, 2u);
@@ -323,52 +316,33 @@ TEST_F(PublishTest, AnotherConfigurationHasTakenOver) {
     EXPECT_NE(image().find_group(13), kNone);
 }
 
-// Is told to go on, and lets something happen at the first time.
-class Interrupted : public catalog::Pace {
-public:
-    explicit Interrupted(std::function<void()> meanwhile) : meanwhile_(std::move(meanwhile)) {}
-    bool go_on() noexcept override { return go_alone(); }
-    bool go_alone() noexcept override {
-        if (auto meanwhile = std::exchange(meanwhile_, nullptr)) {
-            meanwhile();
-        }
-        return true;
-    }
-
-private:
-    std::function<void()> meanwhile_;
-};
-
-// A worker is stopped while it compiles, another one takes over and publishes an edit, and
-// the first one goes on.
+// A keeper is stopped when it has read the document, another one takes over and publishes an
+// edit, and the first one goes on.
 TEST_F(PublishTest, ALateCompileDoesNotOverwriteANewerCatalog) {
-    constexpr Who kFirst = 1;
-    constexpr Who kSecond = 2;
-    const auto alive = [](Who) noexcept { return true; };
     Zone zone = target_.zone;
-    Press first(target_, this_process());
-    Press second(target_, this_process());
-    const Term first_term = zone.lease(kFirst, 100, 3, alive, 0);
-    ASSERT_NE(first_term, 0u);
-    Interrupted pace([&] {
-        const Term second_term = zone.lease(kSecond, 104, 3, alive, 0);
-        ASSERT_NE(second_term, 0u);
-        Interrupted undisturbed(nullptr);
-        ASSERT_EQ(second.publish(catalog_of({2}), second_term, kNow, undisturbed).outcome,
-                  Outcome::published);
-    });
-    EXPECT_EQ(first.publish(catalog_of({1}), first_term, kNow, pace).outcome, Outcome::outdated);
+    CatalogPublisher first(target_, this_process(), alarm_);
+    CatalogPublisher second(target_, this_process(), alarm_);
+    const Term first_term = zone.next_term();
+    const Term second_term = zone.next_term();
+    ASSERT_EQ(second.publish(catalog_of({2}), second_term, kNow).outcome, Outcome::published);
+    EXPECT_EQ(first.publish(catalog_of({1}), first_term, kNow).outcome, Outcome::outdated);
     EXPECT_NE(image().find_group(2), kNone) << "the newer catalog is served";
     EXPECT_EQ(image().find_group(1), kNone);
     EXPECT_EQ(zone.generation(), 1u);
 }
 
-TEST_F(PublishTest, StopsWhileItWorks) {
-    save(catalog_of({12}));
-    editor().poll(kNow, term_);
-    editor().stop();
-    editor().stop();
-    EXPECT_LE(target_.zone.generation(), 1u);
+TEST_F(PublishTest, ADocumentThatKilledTwoKeepersIsRefused) {
+    const std::string text = catalog_of({12});
+    KeeperLife& life = target_.zone.head().keeper;
+    life.suspect.store(catalog::document_hash(text, kNow));
+    life.killed.store(2);
+    save(text);
+    EXPECT_EQ(outcome().outcome, Outcome::refused);
+    EXPECT_NE(zone_error(), "");
+    save(catalog_of({12, 13}));
+    EXPECT_EQ(outcome().outcome, Outcome::published);
+    EXPECT_EQ(zone_error(), "");
+    EXPECT_EQ(life.compiling.load(), 0u);
 }
 
 // ---- ad groups come and go ----

@@ -1,25 +1,26 @@
-#include "io/publish.hpp"
+#include "keeper/publish.hpp"
 
 #include <malloc.h>
-#include <time.h>
-
-#include <cstring>
 #include <vector>
 
 #include "io/process.hpp"
-#include "io/thread.hpp"
 #include "shm/billing.hpp"
+#include "shm/campaign_sums.hpp"
 
 namespace ads {
 
+namespace {
+
+constexpr Millis kLook = 400;     // between two looks at the file
+constexpr Millis kTryAgain = 25;  // while a reader is behind
+
+}  // namespace
+
 Publish publish_image(const Target& target, std::span<const char> image, Who me, Term term,
-                      Seconds now, uint32_t& without_counters, catalog::Pace* pace) noexcept {
+                      Seconds now, uint32_t& without_counters) noexcept {
     Zone zone = target.zone;
     State state = target.state;
     const auto fill_slots = [&](char* copy) noexcept {
-        if (pace != nullptr) {
-            pace->go_alone();
-        }
         const Image published(copy);
         const auto& head = published.head();
         const SlotList list(
@@ -39,11 +40,12 @@ Publish publish_image(const Target& target, std::span<const char> image, Who me,
         list.set(slots);
         const Slots found{published.group_slots(), published.campaign_slots()};
         Billing(published, found, state, 0).catch_up(now);
+        sum_campaigns(published, found, state, now);
         if (target.file != nullptr) {
             target.file->unlock();
         }
     };
-    return zone.publish(image, me, term, now, process_alive, fill_slots, pace);
+    return zone.publish(image, me, term, now, process_alive, fill_slots);
 }
 
 std::string describe(const catalog::Compiled& compiled) {
@@ -57,74 +59,38 @@ std::string describe(const catalog::Compiled& compiled) {
     return text;
 }
 
-EditReport CatalogFile::poll(Seconds now, Term term) {
-    EditReport report;
-    if (running_) {
-        if (!finished_.load(std::memory_order_acquire)) {
-            return report;
-        }
-        pthread_join(thread_, nullptr);
-        running_ = false;
-        seen_ = mark_;
-        report = std::move(report_);
-        // An error may pass while the file stays as it is; one that does not is told once.
-        const bool unread = report.outcome == Edit::unread;
-        again_ = unread || report.outcome == Edit::waits || report.outcome == Edit::outdated;
-        if (unread && report.text == told_) {
-            return {};
-        }
-        told_ = unread ? report.text : "";
-        return report;
-    }
+void CatalogFile::step() {
+    context_.tell(look());
+    alarm_.pause(kLook);
+}
+
+EditReport CatalogFile::look() {
+    const Seconds now = context_.now();
     const FileMark mark = mark_of(path_.c_str());
     if (!again_ && mark == seen_ && now / 86'400 == day_) {
-        return report;
+        return {};
     }
     day_ = now / 86'400;
-    now_ = now;
-    term_ = term;
-    report_ = {};
-    finished_.store(false, std::memory_order_relaxed);
-    stopping_.store(false, std::memory_order_relaxed);
-
-    running_ = start_thread(thread_, run, this);
+    const Term term = context_.term();
+    std::string text;
+    EditReport report;
+    if (const int error = read_regular_file(path_.c_str(), text, &seen_); error != 0) {
+        seen_ = mark;
+        report = publisher_.cannot_read("cannot read \"" + path_ + "\": " + read_error(error));
+    } else {
+        report = publisher_.publish(text, term, now);
+    }
+    // An error may pass while the file stays as it is; one that does not is told once.
+    const bool unread = report.outcome == Edit::unread;
+    again_ = unread || report.outcome == Edit::waits || report.outcome == Edit::outdated;
+    if (unread && report.text == told_) {
+        return {};
+    }
+    told_ = unread ? report.text : "";
     return report;
 }
 
-void CatalogFile::stop() noexcept {
-    stopping_.store(true, std::memory_order_relaxed);
-    if (running_) {
-        turns_->hurry();
-        pthread_join(thread_, nullptr);
-        running_ = false;
-    }
-}
-
-void* CatalogFile::run(void* self) {
-    auto& file = *static_cast<CatalogFile*>(self);
-    const bool large = mark_of(file.path_.c_str()).size > static_cast<int64_t>(kLargeDocument);
-    {
-        SharedCore core(large ? file.turns_.get() : nullptr, file.stopping_);
-        file.work(core);
-        if (core.go_alone()) {
-            malloc_trim(0);
-        }
-    }
-    file.finished_.store(true, std::memory_order_release);
-    return nullptr;
-}
-
-void CatalogFile::work(catalog::Pace& pace) {
-    std::string text;
-    if (const int error = read_regular_file(path_.c_str(), text, &mark_, &pace); error != 0) {
-        mark_ = mark_of(path_.c_str());
-        report_ = press_.cannot_read("cannot read \"" + path_ + "\": " + read_error(error));
-        return;
-    }
-    report_ = press_.publish(text, term_, now_, pace);
-}
-
-EditReport Press::cannot_read(std::string why) {
+EditReport CatalogPublisher::cannot_read(std::string why) {
     target_.zone.set_unreadable(why);
     EditReport report;
     report.outcome = Edit::unread;
@@ -132,21 +98,23 @@ EditReport Press::cannot_read(std::string why) {
     return report;
 }
 
-EditReport Press::publish(const std::string& text, Term term, Seconds now, catalog::Pace& pace) {
+EditReport CatalogPublisher::publish(const std::string& text, Term term, Seconds now) {
     EditReport report;
     target_.zone.set_unreadable({});
-    const uint64_t hash = catalog::document_hash(text, now, &pace);
+    KeeperLife& life = target_.zone.head().keeper;
+    const uint64_t hash = catalog::document_hash(text, now);
     if (target_.zone.publishes(hash, target_.state.head().node)) {
         report.outcome = Edit::unchanged;
         target_.zone.set_error({});
-    } else if (const auto compiled = catalog::compile(text, hash, now, &pace); compiled.stopped) {
-        return report;
-    } else if (compiled.ok()) {
-        report = put(compiled, term, now, pace);
-    } else {
+    } else if (life.refuses(hash)) {
         report.outcome = Edit::refused;
-        report.text = describe(compiled);
+        report.text = "the keeper died twice while it compiled this document";
         target_.zone.set_error(report.text);
+    } else {
+        life.compiling.store(hash);
+        report = compile_and_put(text, hash, term, now);
+        life.compiling.store(0);
+        malloc_trim(0);
     }
     if (report.outcome != Edit::waits) {
         target_.zone.head().waits_for.store(0, std::memory_order_relaxed);
@@ -154,14 +122,25 @@ EditReport Press::publish(const std::string& text, Term term, Seconds now, catal
     return report;
 }
 
-EditReport Press::put(const catalog::Compiled& compiled, Term term, Seconds now,
-                      catalog::Pace& pace) {
+EditReport CatalogPublisher::compile_and_put(const std::string& text, uint64_t hash, Term term,
+                                             Seconds now) {
+    const auto compiled = catalog::compile(text, hash, now);
+    if (compiled.ok()) {
+        return put(compiled, term, now);
+    }
+    EditReport report;
+    report.outcome = Edit::refused;
+    report.text = describe(compiled);
+    target_.zone.set_error(report.text);
+    return report;
+}
+
+EditReport CatalogPublisher::put(const catalog::Compiled& compiled, Term term, Seconds now) {
     EditReport report;
     report.outcome = Edit::waits;
     // Readers follow within a tick or two; if one does not, the caller asks again.
-    for (int tries = 0; tries < 40 && pace.go_alone(); tries++) {
-        switch (publish_image(target_, compiled.bytes, me_, term, now, report.without_counters,
-                              &pace)) {
+    for (int tries = 0; tries < 40 && !alarm_.stopped(); tries++) {
+        switch (publish_image(target_, compiled.bytes, me_, term, now, report.without_counters)) {
             case Publish::outdated:
                 report.outcome = Edit::outdated;
                 return report;
@@ -183,8 +162,7 @@ EditReport Press::put(const catalog::Compiled& compiled, Term term, Seconds now,
             case Publish::busy:
                 break;
         }
-        const timespec pause{0, 25'000'000};
-        nanosleep(&pause, nullptr);
+        alarm_.pause(kTryAgain);
     }
     return report;
 }

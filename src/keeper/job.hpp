@@ -1,0 +1,104 @@
+// What the threads of a keeper share.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/say.hpp"
+#include "io/shipper.hpp"
+#include "io/thread.hpp"
+#include "keeper/catalog_feed.hpp"
+#include "shm/active_keeper.hpp"
+
+namespace ads {
+
+struct KeeperConf {
+    Target target;
+    std::string spool;
+    std::string catalog;           // the file that is watched
+    std::optional<FeedConf> feed;  // or the database
+    std::optional<ShipperConf> ship;
+    uint32_t connections = 1;  // that ship
+    bool syncs = false;        // the spool
+    Seconds reservation = 0;
+    int nice = 5;
+    uint64_t epoch = 0;          // of the zone's configuration
+    uint32_t configuration = 0;  // of the state's
+};
+
+// Lines for the log. The event loop writes them: it also reopens the file.
+class KeeperLog {
+public:
+    struct Line {
+        LogLevel level;
+        std::string text;
+    };
+
+    void add(LogLevel level, std::string text) {
+        const std::lock_guard lock(mutex_);
+        if (lines_.size() < kMost) {
+            lines_.push_back({level, std::move(text)});
+        }
+    }
+    std::vector<Line> take() {
+        const std::lock_guard lock(mutex_);
+        return std::exchange(lines_, {});
+    }
+
+private:
+    static constexpr size_t kMost = 1000;
+    std::mutex mutex_;
+    std::vector<Line> lines_;
+};
+
+struct KeeperShared {
+    KeeperShared(KeeperConf given, Who who)
+        : conf(std::move(given)),
+          me(who),
+          share(conf.target.state.head().keeper),
+          active(share, me, conf.configuration) {}
+
+    // The time as workers see it.
+    Millis now() const noexcept;
+
+    // Whether this is the newest configuration of the zone: no other one publishes.
+    bool may_publish() const noexcept {
+        return conf.target.zone.head().epoch.load(std::memory_order_acquire) == conf.epoch;
+    }
+
+    const KeeperConf conf;
+    const Who me;
+    KeeperShare& share;
+    ActiveKeeper active;
+    Alarm alarm;  // of all threads
+    KeeperLog log;
+
+    uint32_t wait = 0;  // seconds before any work
+
+    std::mutex mutex;
+    std::vector<std::string> shipping;  // why a connection ships nothing, by its number
+};
+
+// The work of one thread.
+class Job {
+public:
+    explicit Job(std::shared_ptr<KeeperShared> shared) : shared_(std::move(shared)) {}
+    virtual ~Job() = default;
+
+    void run();
+    // In a library that nothing can interrupt.
+    virtual bool hangs() const noexcept { return false; }
+
+    std::atomic<bool> finished{false};
+
+protected:
+    virtual void work() = 0;
+
+    const std::shared_ptr<KeeperShared> shared_;
+};
+
+}  // namespace ads

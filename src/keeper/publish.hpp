@@ -1,0 +1,119 @@
+// Putting a compiled catalog into the zone, and editing it live.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "core/catalog/compile.hpp"
+#include "io/file.hpp"
+#include "io/state_file.hpp"
+#include "io/thread.hpp"
+#include "shm/zone.hpp"
+
+namespace ads {
+
+// Where a catalog goes: the zone, and the counters its groups get. The file is
+// null where the counters live in the zone.
+struct Target {
+    Zone zone;
+    State state;
+    StateFile* file = nullptr;
+};
+
+// Publishes the image of a document that was read in this term. `without_counters` is the
+// number of groups for which no slot was left: they are served, but not counted.
+Publish publish_image(const Target& target, std::span<const char> image, Who me, Term term,
+                      Seconds now, uint32_t& without_counters) noexcept;
+
+// All errors as text, a line each: `PATH: MESSAGE`.
+std::string describe(const catalog::Compiled& compiled);
+
+// What came of an edit.
+enum class Edit : uint8_t {
+    none,  // nothing to tell
+    published,
+    unchanged,
+    waits,     // a reader is behind; tried again later
+    outdated,  // the right to publish has changed hands meanwhile: the source is read again
+    refused,   // see text
+    unread,    // the source cannot be read; see text
+};
+struct EditReport {
+    Edit outcome = Edit::none;
+    std::string text;
+    uint64_t generation = 0;
+    uint32_t without_counters = 0;
+};
+
+// Compiles documents and publishes them, in one thread.
+class CatalogPublisher {
+public:
+    CatalogPublisher(Target target, Who me, const Alarm& alarm) noexcept
+        : target_(target), me_(me), alarm_(alarm) {}
+
+    // A document that was read in this term, as of `now`.
+    EditReport publish(const std::string& text, Term term, Seconds now);
+
+    // The source cannot be read: what is served stays, the status tells why.
+    EditReport cannot_read(std::string why);
+
+private:
+    EditReport compile_and_put(const std::string& text, uint64_t hash, Term term, Seconds now);
+    EditReport put(const catalog::Compiled& compiled, Term term, Seconds now);
+
+    Target target_;
+    Who me_;
+    const Alarm& alarm_;
+};
+
+// What a source is told, and whom it tells.
+struct CatalogContext {
+    std::function<Seconds()> now;
+    std::function<Term()> term;  // of what is read from now on
+    std::function<void(const EditReport&)> tell;
+};
+
+// Where live edits come from.
+class CatalogSource {
+public:
+    CatalogSource(const Alarm& alarm, CatalogContext context)
+        : alarm_(alarm), context_(std::move(context)) {}
+    virtual ~CatalogSource() = default;
+
+    // Looks at the source once, publishes what is new, and waits until it is time to look again.
+    virtual void step() = 0;
+
+    // Another configuration publishes now.
+    virtual void rest() noexcept {}
+
+    // In a library that nothing can interrupt.
+    virtual bool hangs() const noexcept { return false; }
+
+protected:
+    const Alarm& alarm_;
+    const CatalogContext context_;
+};
+
+// Reads the catalog file again when it changed.
+class CatalogFile : public CatalogSource {
+public:
+    CatalogFile(std::string path, Target target, Who me, const Alarm& alarm, CatalogContext context)
+        : CatalogSource(alarm, std::move(context)),
+          path_(std::move(path)),
+          publisher_(target, me, alarm) {}
+
+    void step() override;
+
+    // One look, without the wait.
+    EditReport look();
+
+private:
+    const std::string path_;
+    CatalogPublisher publisher_;
+    FileMark seen_;       // of the file last read
+    Seconds day_ = 0;     // for which it was compiled
+    bool again_ = false;  // not read, or not published
+    std::string told_;    // why it cannot be read
+};
+
+}  // namespace ads

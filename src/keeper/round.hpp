@@ -1,0 +1,46 @@
+// What the active keeper of a state does again and again: it ticks the pacing, judges the signs of
+// delivery and settles what dead workers left.
+#pragma once
+
+#include "io/spool.hpp"
+#include "keeper/job.hpp"
+#include "shm/completion.hpp"
+#include "shm/pacer.hpp"
+
+namespace ads {
+
+class Round : public Job {
+public:
+    explicit Round(std::shared_ptr<KeeperShared> shared);
+
+private:
+    void work() override;
+    void round();
+    void rest() noexcept;
+    bool follow();
+    void pace();
+    void judge_health();
+    void adopt();
+    void log_damage(const Adopted& adopted);
+
+    State state_;
+    Zone zone_;
+    Pacer pacer_;
+    uint32_t pin_ = kNone;
+    uint64_t generation_ = 0;
+    uint64_t paced_ = 0;  // generation
+    Image image_;
+    Slots slots_;
+    Millis last_pace_ = 0;
+    Millis last_sums_ = 0;      // monotonic
+    Millis last_adoption_ = 0;  // the same
+    Millis last_orphans_ = 0;   // the same
+};
+
+// Settles what a dead worker left, for one that has taken its place: its events that are in the
+// spool are counted, its other claims freed, its segment closed. Returns how many events it has
+// counted.
+uint64_t settle_dead(const std::string& spool, State& state, const Image& image, const Slots& slots,
+                     uint32_t place, Who dead, Seconds now, Adopted& adopted);
+
+}  // namespace ads

@@ -1,0 +1,14 @@
+// The keeper in nginx: a process of its own beside the workers.
+#pragma once
+
+#include "ngx/conf.hpp"
+
+namespace ads::ngx {
+
+// Lets the master start the process that calls start_keeper().
+bool add_keeper_process(ngx_cycle_t* cycle, MainConf& conf) noexcept;
+
+void start_keeper(MainConf& conf, ngx_log_t* log);
+void stop_keeper() noexcept;
+
+}  // namespace ads::ngx
