@@ -82,7 +82,7 @@ sub id_of {
 
 # --- segments ---------------------------------------------------------------
 
-# Counts the events of a segment's text; returns how many bytes cannot be read.
+# Counts the events of a segment's text, not the summaries of requests; returns how many bytes cannot be read.
 sub text_ids {
     my ($data, $ids) = @_;
     return length $data if length $data < 32 || substr($data, 0, 8) ne 'adspool1';
@@ -93,7 +93,7 @@ sub text_ids {
         my $payload = substr $data, $at + 8, $size;
         last if crc32($payload) != $crc;
         my ($type, $issued, $serve) = unpack 'x C x18 q< Q<', $payload;
-        $ids->{ _id($issued, $serve, $type) }++;
+        $ids->{ _id($issued, $serve, $type) }++ if $type < 5;
         $at += 8 + $size;
     }
     return length($data) - $at;
