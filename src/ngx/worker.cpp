@@ -115,7 +115,11 @@ bool Worker::refresh() noexcept {
     if (generation_ == 0) {
         return false;
     }
-    view_.advance(now() / 1000);
+    const Millis at = now();
+    if (at >= hour_end_) [[unlikely]] {
+        summarize(false);
+    }
+    view_.advance(at / 1000);
     return true;
 }
 

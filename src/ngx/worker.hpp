@@ -160,6 +160,7 @@ private:
     uint64_t served_ = 0;          // the same
     Outcomes outcomes_;            // by placement, since the last summary,
     Millis outcomes_since_ = 0;    // and that was then
+    Millis hour_end_ = 0;          // the next request sums up
     Traffic traffic_;              // the same
     Rng rng_;
     Frequency frequency_;

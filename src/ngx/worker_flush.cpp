@@ -81,10 +81,11 @@ void Worker::flush() noexcept {
 // Once a minute and at the end of an hour, where the events go to a database. What cannot be
 // written is told the next time.
 void Worker::summarize(bool all) noexcept {
+    const Millis at = now();
+    hour_end_ = (at / kHour + 1) * kHour;
     if (conf_.postgres.len == 0 || generation_ == 0) {
         return;
     }
-    const Millis at = now();
     const Millis since = outcomes_since_ == 0 ? at : outcomes_since_;
     outcomes_since_ = at;
     if (!all && since / kHour == at / kHour && at >= since && at - since < kSummaryEvery) {
