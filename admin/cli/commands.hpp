@@ -19,6 +19,7 @@ void add_simulate(Arguments& app, Command& chosen);
 void add_pacing(Arguments& app, Command& chosen);
 void add_stop(Arguments& app, Command& chosen);
 void add_spool(Arguments& app, Command& chosen);
+void add_spool_ship(Arguments& spool, Command& chosen);
 void add_key(Arguments& app, Command& chosen);
 void add_token(Arguments& app, Command& chosen);
 void add_consent(Arguments& app, Command& chosen);

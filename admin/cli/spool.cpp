@@ -218,10 +218,11 @@ void add_cat(Arguments& spool, Command& chosen) {
 }  // namespace
 
 void add_spool(Arguments& app, Command& chosen) {
-    auto* spool = app.add_subcommand("spool", "Look into the event spool");
+    auto* spool = app.add_subcommand("spool", "Look into the event spool, and ship it");
     spool->require_subcommand(1);
     spool->footer("Example:\n  nginx-ads spool cat --count");
     add_cat(*spool, chosen);
+    add_spool_ship(*spool, chosen);
 }
 
 }  // namespace ads::cli
