@@ -50,6 +50,8 @@ subtest 'the first ad comes at once' => sub {
     is scalar(ask($ngx, $_)), 1, "group $_, the first request" for 1 .. 13;
     edited($ngx, @limits, map { limit($_, budget => 1000, strategy => 'default', timezone => 'UTC') } 21 .. 28);
     is scalar(ask($ngx, $_)), 1, "group $_, new in a live edit" for 21 .. 28;
+    # Late in a day without traffic all that comes is served: early in one it is not.
+    go_to($ngx, '2027-03-16T01:00:00Z');
     ask($ngx, 1, 50);
     wait_until { row($ngx, 1)->{pace}{probability} < 1 } 10, 'the pace of what was asked for';
     my @more = ask($ngx, 1, 50);
