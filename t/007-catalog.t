@@ -243,7 +243,8 @@ SKIP: {
         }
         is_deeply [ values %seen ], [ 2, 2 ], 'both serve the new one';
 
-        my ($holder) = $two->error_log =~ /(\d+)#\d+: ads: catalog "\S+" published, generation 2/;
+        my $holder;
+        wait_until { ($holder) = $two->error_log =~ /(\d+)#\d+: ads: catalog "\S+" published, generation 2/ } 5, 'the line in the log';
         is $two->kill_keeper, $holder, 'the keeper has published it';
         $two->write_file('html/catalog.json', version(3));
         wait_until { status_of($two)->{catalog}{generation} == 3 } 5, 'the edit after the death of the one who published';

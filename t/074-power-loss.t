@@ -23,6 +23,9 @@ my $head     = -s $segment;
 my $strace   = AdsTest::Strace->attach($pid, '-p', $ngx->keeper_pid, '-y', '-s', '0', '-e', 'trace=write,writev,sendto,fsync,fdatasync,sync_file_range');
 my $load     = AdsTest::Load->start($ngx, connections => 8, next => pixels($template));
 $load->wait_for(long() ? 5000 : 500);
+# However fast that was: some come after a sync.
+wait_until { $strace->text =~ /f(?:data)?sync\(\d+<\Q$segment\E>/ } 5, 'a sync under load';
+$load->wait_for(50);
 my $answered = @{ $load->stop->{answered} };
 # A sync of the last write, if there is any that comes by itself.
 my $synced = wait_until { $strace->text =~ /(?:write|sync)\(\d+<\Q$segment\E>.*?\n(?!.*write\(\d+<\Q$segment\E>)[^\n]*f(?:data)?sync/s } 3;
