@@ -22,20 +22,19 @@ OBJ         := $(BUILD)/$(VARIANT)
 Q           := $(if $(V),,@)
 jobs        := $(shell nproc)
 
-core_sources  := $(wildcard src/core/*.cpp src/core/catalog/*.cpp src/core/pacing/*.cpp)
-lib_sources   := $(core_sources) $(wildcard src/shm/*.cpp src/io/*.cpp src/keeper/*.cpp)
+lib_sources   := $(wildcard src/core/*/*.cpp src/ledger/*.cpp src/io/*.cpp src/keeper/*.cpp)
 lib_objects   := $(lib_sources:%.cpp=$(OBJ)/%.o)
-# Cleaning creatives needs the HTML parser: a library of its own, not for workers.
-creative_sources := $(wildcard admin/creative/*.cpp)
-creative_objects := $(creative_sources:%.cpp=$(OBJ)/%.o)
-cli_sources   := $(wildcard admin/cli/*.cpp admin/diagnosis/*.cpp)
+# What only the command needs, such as the HTML parser, is not linked into workers.
+admin_sources := $(wildcard admin/lib/*.cpp admin/creative/*.cpp)
+admin_objects := $(admin_sources:%.cpp=$(OBJ)/%.o)
+cli_sources   := $(wildcard admin/cli/*/*.cpp admin/diagnosis/*.cpp)
 cli_objects   := $(cli_sources:%.cpp=$(OBJ)/%.o)
 sql_files     := $(sort $(wildcard admin/sql/[0-9]*.sql))
 # ThreadSanitizer is for shared memory and for the threads beside the event loop.
-unit_sources  := $(wildcard $(if $(filter tsan,$(VARIANT)),t/unit/shm_*.cpp t/unit/io_*.cpp t/unit/keeper_*.cpp,t/unit/*.cpp))
+unit_sources  := $(wildcard $(if $(filter tsan,$(VARIANT)),t/unit/ledger/*.cpp t/unit/io/*.cpp t/unit/keeper/*.cpp,t/unit/*/*.cpp))
 unit_objects  := $(unit_sources:%.cpp=$(OBJ)/%.o)
 # Of the command, what has unit tests: it depends on nothing else of it.
-cli_parts     := $(if $(filter tsan,$(VARIANT)),,$(patsubst %,$(OBJ)/admin/cli/%.o,money local_time))
+cli_parts     := $(if $(filter tsan,$(VARIANT)),,$(patsubst %,$(OBJ)/admin/cli/common/%.o,money local_time))
 fuzz_names    := $(patsubst t/fuzz/%.cpp,%,$(wildcard t/fuzz/*.cpp))
 
 # ---- what people call ----------------------------------------------------------
@@ -105,12 +104,12 @@ $(OBJ)/%.o: %.cpp
 	$(Q)$(CXX) $(CXXFLAGS) -c $< -o $@
 
 # The tests themselves need not be fast, and compile in half the time.
-$(OBJ)/t/unit/%.o: CXXFLAGS += -O1
+$(OBJ)/t/unit/%.o: CXXFLAGS += -O1 -It/unit
 
 $(OBJ)/libads.a: $(lib_objects)
 	@rm -f $@ && ar rcs $@ $^
 
-$(OBJ)/libcreative.a: $(creative_objects)
+$(OBJ)/libadmin.a: $(admin_objects)
 	@rm -f $@ && ar rcs $@ $^
 
 # The migrations are part of the command. The list of names is a file of its
@@ -120,7 +119,7 @@ $(BUILD)/sql/list: FORCE
 	@echo '$(sql_files)' | cmp -s - $@ || echo '$(sql_files)' > $@
 
 $(BUILD)/sql/files.cpp: $(sql_files) $(BUILD)/sql/list
-	@{ echo '#include "migrations.hpp"'; echo 'namespace ads::cli {'; \
+	@{ echo '#include "cli/database/migrations.hpp"'; echo 'namespace ads::cli {'; \
 	   echo 'namespace {'; echo 'constexpr SqlFile kFiles[] = {'; \
 	   for file in $(sql_files); do \
 	       printf '{"%s", R"ads-sql(' "$${file##*/}"; cat "$$file"; echo ')ads-sql"},'; \
@@ -130,12 +129,12 @@ $(BUILD)/sql/files.cpp: $(sql_files) $(BUILD)/sql/list
 
 $(OBJ)/sql/files.o: $(BUILD)/sql/files.cpp
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(CXXFLAGS) -Iadmin/cli -c $< -o $@
+	$(Q)$(CXX) $(CXXFLAGS) -c $< -o $@
 
-$(OBJ)/nginx-ads: $(cli_objects) $(OBJ)/sql/files.o $(OBJ)/libcreative.a $(OBJ)/libads.a
+$(OBJ)/nginx-ads: $(cli_objects) $(OBJ)/sql/files.o $(OBJ)/libadmin.a $(OBJ)/libads.a
 	@$(CXX) $(CXXFLAGS) $^ -o $@ -lfmt -lcurl -lgumbo $(LIBS)
 
-$(OBJ)/unit-tests: $(unit_objects) $(cli_parts) $(OBJ)/libcreative.a $(OBJ)/libads.a
+$(OBJ)/unit-tests: $(unit_objects) $(cli_parts) $(OBJ)/libadmin.a $(OBJ)/libads.a
 	@$(CXX) $(CXXFLAGS) $^ -o $@ -lgtest -lgtest_main -lfmt -lz -lgumbo $(LIBS)
 
 -include $(shell find $(BUILD) -name '*.d' -path '*/$(VARIANT)/*' 2>/dev/null)
@@ -145,7 +144,7 @@ unit: ## build and run the unit tests
 	@scripts/progress "compiling the unit tests" --no-print-directory V=1 -j$(jobs) $(OBJ)/unit-tests
 	@$(OBJ)/unit-tests --gtest_brief=1 --gtest_output=xml:$(OBJ)/unit.xml $(UNIT_FLAGS)
 
-TEST_FILES ?= t/*.t
+TEST_FILES ?= t/*/*.t
 # The shipped module; a file that says "use AdsTest::Clock" gets the test build instead.
 nginx_env   = TEST_NGINX_TIMEOUT=30 TEST_NGINX_LOAD_MODULES=$(CURDIR)/$(BUILD)/ngx_http_ads_module.so \
               ADS_TEST_MODULE=$(CURDIR)/$(BUILD)/test/ngx_http_ads_module.so \
@@ -153,11 +152,13 @@ nginx_env   = TEST_NGINX_TIMEOUT=30 TEST_NGINX_LOAD_MODULES=$(CURDIR)/$(BUILD)/n
 prove       = ADS_TEST_SKIPS=$(skips) prove --harness AdsTest::Harness
 skips      := $(BUILD)/skipped
 # Those in the data format of Test::Nginx::Socket.
-data_files := $(shell grep -l '^use AdsTest;' t/*.t)
+data_files := $(shell grep -l '^use AdsTest;' t/*/*.t)
 # Every directive and each way in which nginx starts, reloads and ends.
-smoke_files := $(wildcard t/00[2-9]-*.t t/01[0-4]-*.t t/030-*.t t/031-*.t t/032-*.t)
+smoke_files := $(addprefix t/,$(addsuffix .t,config/directives serve/serve serve/variables serve/targeting serve/frequency \
+               serve/page visitor/identity track/track track/keys status/status status/counters catalog/catalog spool/spool \
+               fault/reload fault/kill fault/restart))
 
-nginx-tests: ## run t/*.t on a real nginx (TEST_FILES=t/x.t for one)
+nginx-tests: ## run t/*/*.t on a real nginx (TEST_FILES=t/serve/serve.t for one)
 	@$(nginx_env) $(prove) -j2 $(TEST_FILES)
 
 real-tests: all test-module ## run the data-format files under the real Test::Nginx::Socket, if it is installed
@@ -207,7 +208,7 @@ fuzz: ## set up, and run each fuzz target (FUZZ_SECONDS=60)
 	        t/fuzz/corpus/$$name || exit 1; \
 	done
 
-$(BUILD)/fuzz/%: $(OBJ)/t/fuzz/%.o $(OBJ)/libcreative.a $(OBJ)/libads.a
+$(BUILD)/fuzz/%: $(OBJ)/t/fuzz/%.o $(OBJ)/libadmin.a $(OBJ)/libads.a
 	@$(CXX) $(CXXFLAGS) -fsanitize=fuzzer $^ -o $@ -lgumbo -lz $(LIBS)
 
 # ---- quality and speed --------------------------------------------------------------

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/query.hpp"
+#include "core/base/query.hpp"
 
 namespace ads::creative {
 

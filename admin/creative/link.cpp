@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/unicode.hpp"
+#include "lib/unicode.hpp"
 
 namespace ads::creative {
 

@@ -7,7 +7,7 @@
 #include "core/catalog/calendar.hpp"
 #include "core/catalog/compile.hpp"
 #include "core/catalog/terms.hpp"
-#include "core/view.hpp"
+#include "core/image/view.hpp"
 #include "diagnosis/diagnosis.hpp"
 #include "diagnosis/wording.hpp"
 

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/heap_node.hpp"
+#include "cli/decide/heap_node.hpp"
 #include "core/catalog/model.hpp"
-#include "core/reason.hpp"
-#include "core/stop_list.hpp"
+#include "core/decide/stop_list.hpp"
+#include "core/image/reason.hpp"
 
 namespace ads::diagnosis {
 

@@ -6,7 +6,7 @@
 #include "core/catalog/terms.hpp"
 #include "diagnosis/diagnosis.hpp"
 #include "diagnosis/wording.hpp"
-#include "shm/ledger.hpp"
+#include "ledger/ledger.hpp"
 
 namespace ads::diagnosis {
 

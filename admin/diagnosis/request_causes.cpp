@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <set>
 
-#include "core/explain.hpp"
+#include "core/decide/explain.hpp"
 #include "diagnosis/diagnosis.hpp"
 #include "diagnosis/wording.hpp"
-#include "shm/ledger.hpp"
+#include "ledger/ledger.hpp"
 
 namespace ads::diagnosis {
 

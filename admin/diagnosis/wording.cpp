@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <ctime>
 
-#include "cli/local_time.hpp"
-#include "cli/money.hpp"
+#include "cli/common/local_time.hpp"
+#include "cli/common/money.hpp"
 #include "core/catalog/calendar.hpp"
 
 namespace ads::diagnosis {

@@ -1,4 +1,4 @@
-// The frequency file: shm/frequency on disk.
+// The frequency file: ledger/frequency on disk.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 #include <string>
 
 #include "io/mapped_file.hpp"
-#include "shm/frequency.hpp"
+#include "ledger/frequency.hpp"
 
 namespace ads {
 

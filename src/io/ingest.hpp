@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "core/event.hpp"
+#include "core/event/event.hpp"
 #include "io/pg.hpp"
 
 namespace ads {

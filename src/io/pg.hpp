@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/types.hpp"
+#include "core/base/types.hpp"
 #include "io/thread.hpp"
 
 namespace ads {

@@ -1,7 +1,7 @@
 // Processes by pid and start time.
 #pragma once
 
-#include "shm/who.hpp"
+#include "ledger/who.hpp"
 
 namespace ads {
 

@@ -4,7 +4,7 @@
 
 #include "io/file.hpp"
 #include "io/spool.hpp"
-#include "shm/billing.hpp"
+#include "ledger/billing.hpp"
 
 namespace ads {
 

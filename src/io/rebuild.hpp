@@ -5,10 +5,10 @@
 
 #include <string>
 
-#include "core/token.hpp"
+#include "core/token/token.hpp"
 #include "io/recall.hpp"
-#include "shm/slots.hpp"
-#include "shm/state.hpp"
+#include "ledger/slots.hpp"
+#include "ledger/state.hpp"
 
 namespace ads {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/event.hpp"
-#include "core/types.hpp"
+#include "core/base/types.hpp"
+#include "core/event/event.hpp"
 
 namespace ads {
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/event.hpp"
+#include "core/event/event.hpp"
 #include "io/file.hpp"
-#include "shm/who.hpp"
+#include "ledger/who.hpp"
 
 namespace ads {
 

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
 #include "io/pg.hpp"
 #include "io/say.hpp"
 #include "io/spool.hpp"
-#include "shm/state.hpp"
+#include "ledger/state.hpp"
 
 namespace ads {
 

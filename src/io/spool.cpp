@@ -12,7 +12,7 @@
 #include <cstring>
 #include <memory>
 
-#include "core/bytes.hpp"
+#include "core/base/bytes.hpp"
 #include "io/process.hpp"
 
 namespace ads {

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/event.hpp"
+#include "core/event/event.hpp"
 #include "io/file.hpp"
 #include "io/segment.hpp"
-#include "shm/who.hpp"
+#include "ledger/who.hpp"
 
 namespace ads {
 

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <ctime>
 
-#include "shm/old_state.hpp"
+#include "ledger/old_state.hpp"
 
 namespace ads {
 

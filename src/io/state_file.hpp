@@ -1,11 +1,11 @@
-// The state file: shm/state on disk.
+// The state file: ledger/state on disk.
 #pragma once
 
 #include <cstddef>
 #include <string>
 
 #include "io/mapped_file.hpp"
-#include "shm/state.hpp"
+#include "ledger/state.hpp"
 
 namespace ads {
 

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <memory>
 
-#include "core/types.hpp"
+#include "core/base/types.hpp"
 #include "io/file.hpp"
 
 namespace ads {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/hash.hpp"
+#include "core/base/hash.hpp"
 
 namespace ads {
 

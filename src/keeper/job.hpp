@@ -12,7 +12,7 @@
 #include "io/shipper.hpp"
 #include "io/thread.hpp"
 #include "keeper/catalog_feed.hpp"
-#include "shm/active_keeper.hpp"
+#include "ledger/active_keeper.hpp"
 
 namespace ads {
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "io/process.hpp"
-#include "shm/billing.hpp"
-#include "shm/campaign_sums.hpp"
+#include "ledger/billing.hpp"
+#include "ledger/campaign_sums.hpp"
 
 namespace ads {
 

@@ -8,7 +8,7 @@
 #include "io/file.hpp"
 #include "io/state_file.hpp"
 #include "io/thread.hpp"
-#include "shm/zone.hpp"
+#include "ledger/zone.hpp"
 
 namespace ads {
 

@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "io/process.hpp"
-#include "shm/campaign_sums.hpp"
+#include "ledger/campaign_sums.hpp"
 
 namespace ads {
 

@@ -4,8 +4,8 @@
 
 #include "io/spool.hpp"
 #include "keeper/job.hpp"
-#include "shm/completion.hpp"
-#include "shm/pacer.hpp"
+#include "ledger/completion.hpp"
+#include "ledger/pacer.hpp"
 
 namespace ads {
 

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "core/bytes.hpp"
+#include "core/base/bytes.hpp"
 
 namespace ads::ngx {
 

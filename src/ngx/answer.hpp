@@ -4,8 +4,8 @@
 
 #include <string_view>
 
-#include "core/query.hpp"
-#include "core/types.hpp"
+#include "core/base/query.hpp"
+#include "core/base/types.hpp"
 #include "ngx/nginx.hpp"
 
 namespace ads::ngx {

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "core/catalog/compile.hpp"
-#include "core/consent.hpp"
-#include "core/keyring.hpp"
-#include "core/token.hpp"
+#include "core/token/keyring.hpp"
+#include "core/token/token.hpp"
+#include "core/visitor/consent.hpp"
 #include "io/frequency_file.hpp"
 #include "io/state_file.hpp"
 #include "keeper/publish.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "core/origin.hpp"
+#include "core/base/origin.hpp"
 #include "ngx/conf.hpp"
 
 namespace ads::ngx {

@@ -3,7 +3,7 @@
 #include <array>
 #include <span>
 
-#include "core/prefetch.hpp"
+#include "core/base/prefetch.hpp"
 #include "ngx/visitor.hpp"
 #include "ngx/worker.hpp"
 

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/bot_list.hpp"
-#include "core/event.hpp"
-#include "core/network_list.hpp"
-#include "core/token.hpp"
+#include "core/event/event.hpp"
+#include "core/token/token.hpp"
+#include "core/visitor/bot_list.hpp"
+#include "core/visitor/network_list.hpp"
 #include "io/list_file.hpp"
 #include "ngx/nginx.hpp"
 

@@ -9,10 +9,10 @@
 #include "io/process.hpp"
 #include "io/rebuild.hpp"
 #include "io/thread.hpp"
+#include "ledger/pacer.hpp"
 #include "ngx/folders.hpp"
 #include "ngx/keeper.hpp"
 #include "ngx/worker.hpp"
-#include "shm/pacer.hpp"
 
 namespace ads::ngx {
 

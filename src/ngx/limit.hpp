@@ -1,9 +1,9 @@
 // ads_rate_limit: how often somebody may ask, on any location.
 #pragma once
 
-#include "core/bytes.hpp"
+#include "core/base/bytes.hpp"
+#include "ledger/rate_limit.hpp"
 #include "ngx/conf.hpp"
-#include "shm/rate_limit.hpp"
 
 namespace ads::ngx {
 

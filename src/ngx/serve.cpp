@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "core/decide.hpp"
-#include "core/explain.hpp"
-#include "core/origin.hpp"
-#include "core/query.hpp"
-#include "core/render.hpp"
+#include "core/base/origin.hpp"
+#include "core/base/query.hpp"
+#include "core/decide/decide.hpp"
+#include "core/decide/explain.hpp"
+#include "core/decide/render.hpp"
 #include "ngx/cors.hpp"
 #include "ngx/handlers.hpp"
 #include "ngx/visitor.hpp"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "core/query.hpp"
+#include "core/base/query.hpp"
 #include "io/thread.hpp"
 #include "ngx/handlers.hpp"
 #include "ngx/limit.hpp"

@@ -1,7 +1,7 @@
 // ads_status health: whether a load balancer should send requests to this node. It
 // looks at what the node needs to answer, not at what may be lost or late: that is
 // for alerts.
-#include "core/bytes.hpp"
+#include "core/base/bytes.hpp"
 #include "ngx/handlers.hpp"
 #include "ngx/worker.hpp"
 

@@ -1,10 +1,10 @@
 #include "ngx/status_metrics.hpp"
 
 #include "io/thread.hpp"
+#include "ledger/campaign_sums.hpp"
 #include "ngx/limit.hpp"
 #include "ngx/status_pacing.hpp"
 #include "ngx/status_stop.hpp"
-#include "shm/campaign_sums.hpp"
 #include "version.hpp"
 
 namespace ads::ngx {

@@ -1,7 +1,7 @@
 // ads_status for Prometheus.
 #pragma once
 
-#include "core/bytes.hpp"
+#include "core/base/bytes.hpp"
 #include "ngx/status_rows.hpp"
 
 namespace ads::ngx {

@@ -1,8 +1,8 @@
 // What the status tells of pacing.
 #pragma once
 
-#include "core/bytes.hpp"
-#include "core/image.hpp"
+#include "core/base/bytes.hpp"
+#include "core/image/image.hpp"
 
 namespace ads::ngx {
 

@@ -1,7 +1,7 @@
 // What the status tells of the spool.
 #pragma once
 
-#include "core/bytes.hpp"
+#include "core/base/bytes.hpp"
 
 namespace ads::ngx {
 

@@ -1,7 +1,7 @@
 // The part of ads_status about the emergency stop.
 #pragma once
 
-#include "core/bytes.hpp"
+#include "core/base/bytes.hpp"
 
 namespace ads::ngx {
 

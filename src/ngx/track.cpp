@@ -1,8 +1,8 @@
 // …/impression, …/viewable, …/click, …/conversion: what a token proves is
 // written once, then answered.
-#include "core/query.hpp"
-#include "core/render.hpp"
-#include "core/token.hpp"
+#include "core/base/query.hpp"
+#include "core/decide/render.hpp"
+#include "core/token/token.hpp"
 #include "ngx/cors.hpp"
 #include "ngx/handlers.hpp"
 #include "ngx/invalid.hpp"

@@ -1,5 +1,5 @@
 // $ads_*: what was decided, for log_format and map.
-#include "core/bytes.hpp"
+#include "core/base/bytes.hpp"
 #include "ngx/answer.hpp"
 #include "ngx/conf.hpp"
 #include "ngx/handlers.hpp"

@@ -6,9 +6,9 @@
 #include <array>
 #include <span>
 
-#include "core/consent.hpp"
-#include "core/pseudonym.hpp"
-#include "core/user_agent.hpp"
+#include "core/token/pseudonym.hpp"
+#include "core/visitor/consent.hpp"
+#include "core/visitor/user_agent.hpp"
 #include "ngx/worker.hpp"
 
 namespace ads::ngx {

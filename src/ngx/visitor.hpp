@@ -3,9 +3,9 @@
 
 #include <string_view>
 
-#include "core/event.hpp"
-#include "core/query.hpp"
-#include "core/request.hpp"
+#include "core/base/query.hpp"
+#include "core/decide/request.hpp"
+#include "core/event/event.hpp"
 #include "ngx/conf.hpp"
 
 namespace ads::ngx {

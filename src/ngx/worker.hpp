@@ -7,18 +7,18 @@
 #include <string_view>
 #include <vector>
 
-#include "core/event.hpp"
-#include "core/rng.hpp"
-#include "core/stop_list.hpp"
-#include "core/user_agent.hpp"
-#include "core/view.hpp"
+#include "core/base/rng.hpp"
+#include "core/decide/stop_list.hpp"
+#include "core/event/event.hpp"
+#include "core/image/view.hpp"
+#include "core/visitor/user_agent.hpp"
 #include "io/list_file.hpp"
 #include "io/spool.hpp"
+#include "ledger/completion.hpp"
+#include "ledger/ledger.hpp"
+#include "ledger/outcomes.hpp"
 #include "ngx/answer.hpp"
 #include "ngx/conf.hpp"
-#include "shm/completion.hpp"
-#include "shm/ledger.hpp"
-#include "shm/outcomes.hpp"
 
 namespace ads::ngx {
 

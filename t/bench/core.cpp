@@ -6,10 +6,10 @@
 
 #include <memory>
 
-#include "core/event.hpp"
-#include "core/render.hpp"
+#include "core/decide/render.hpp"
+#include "core/event/event.hpp"
 #include "fixture.hpp"
-#include "shm/state.hpp"
+#include "ledger/state.hpp"
 
 using namespace ads;
 

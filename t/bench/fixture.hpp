@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "core/catalog/compile.hpp"
-#include "core/decide.hpp"
-#include "core/keyring.hpp"
-#include "core/token.hpp"
+#include "core/decide/decide.hpp"
+#include "core/token/keyring.hpp"
+#include "core/token/token.hpp"
 #include "io/file.hpp"
 #include "keeper/publish.hpp"
 

@@ -11,8 +11,8 @@
 
 #include <cstring>
 
-#include "core/event.hpp"
-#include "core/render.hpp"
+#include "core/decide/render.hpp"
+#include "core/event/event.hpp"
 #include "fixture.hpp"
 
 using namespace ads;

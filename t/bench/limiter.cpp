@@ -12,8 +12,8 @@
 #include <cstring>
 #include <vector>
 
-#include "core/rng.hpp"
-#include "shm/rate_limit.hpp"
+#include "core/base/rng.hpp"
+#include "ledger/rate_limit.hpp"
 
 namespace {
 

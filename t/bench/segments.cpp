@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "core/event.hpp"
-#include "core/rng.hpp"
+#include "core/base/rng.hpp"
+#include "core/event/event.hpp"
 #include "io/file.hpp"
 #include "io/spool.hpp"
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "core/catalog/compile.hpp"
-#include "shm/pacer.hpp"
+#include "ledger/pacer.hpp"
 
 namespace {
 

@@ -1,11 +1,11 @@
 // Any bytes as a consent cookie and as the path of its key: a yes only where
 // the decoded text has the word.
-#include "core/consent.hpp"
+#include "core/visitor/consent.hpp"
 
 #include <cstdlib>
 #include <string>
 
-#include "core/query.hpp"
+#include "core/base/query.hpp"
 
 namespace {
 

@@ -1,11 +1,11 @@
 // Any bytes as a GPP string, as one of its sections and as gpp_sid: a yes needs a string of
 // type 3 and a section that can be read to its last bit.
-#include "core/gpp.hpp"
+#include "core/visitor/gpp.hpp"
 
 #include <cstdlib>
 #include <string>
 
-#include "core/consent.hpp"
+#include "core/visitor/consent.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // Any bytes as a query string: decoded into no more than was promised, valid
 // UTF-8, or refused with a code and a sentence.
-#include "core/query.hpp"
+#include "core/base/query.hpp"
 
 #include <cstdlib>
 #include <memory>

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "core/bytes.hpp"
-#include "core/event.hpp"
+#include "core/base/bytes.hpp"
+#include "core/event/event.hpp"
 #include "io/spool.hpp"
 
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "core/base/query.hpp"
 #include "core/catalog/compile.hpp"
-#include "core/decide.hpp"
-#include "core/explain.hpp"
-#include "core/query.hpp"
+#include "core/decide/decide.hpp"
+#include "core/decide/explain.hpp"
 
 namespace {
 

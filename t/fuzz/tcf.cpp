@@ -1,12 +1,12 @@
 // Any bytes as a TC string, as cookies and as a query: a yes needs a vendor, a
 // core of version 2 and a segment of disclosed vendors, and stays a yes with
 // nothing but zeros behind it.
-#include "core/tcf.hpp"
+#include "core/visitor/tcf.hpp"
 
 #include <cstdlib>
 #include <string>
 
-#include "core/consent.hpp"
+#include "core/visitor/consent.hpp"
 
 namespace {
 

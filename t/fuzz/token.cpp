@@ -1,7 +1,7 @@
 // Any text as a token: it is answered, and what is accepted has but one
 // spelling. The first byte says how to go on: as text, or signed so that the
 // checks behind the MAC are reached.
-#include "core/token.hpp"
+#include "core/token/token.hpp"
 
 #include <cstdlib>
 #include <cstring>

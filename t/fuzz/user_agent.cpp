@@ -1,6 +1,6 @@
 // Any bytes as a user agent: some device, the same one each time, in any case,
 // with or without the cache.
-#include "core/user_agent.hpp"
+#include "core/visitor/user_agent.hpp"
 
 #include <cstdlib>
 #include <string>

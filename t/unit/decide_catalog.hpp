@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/catalog/compile.hpp"
-#include "core/decide.hpp"
+#include "core/decide/decide.hpp"
 
 namespace decide_test {
 

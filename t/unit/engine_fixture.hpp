@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/explain.hpp"
+#include "core/decide/explain.hpp"
 #include "decide_catalog.hpp"
 
 namespace engine_test {

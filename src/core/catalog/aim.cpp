@@ -1,6 +1,6 @@
 #include "core/catalog/aim.hpp"
 
-#include "core/image.hpp"
+#include "core/image/image.hpp"
 
 namespace ads::catalog {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/catalog/zero_table.hpp"
-#include "core/image.hpp"
+#include "core/image/image.hpp"
 
 namespace ads::catalog {
 

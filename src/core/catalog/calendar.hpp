@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/types.hpp"
 #include "core/catalog/model.hpp"
 #include "core/pacing/week.hpp"
-#include "core/types.hpp"
 
 namespace ads::catalog {
 

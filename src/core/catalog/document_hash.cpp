@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "core/bytes.hpp"
+#include "core/base/bytes.hpp"
+#include "core/base/hash.hpp"
 #include "core/catalog/compile.hpp"
-#include "core/hash.hpp"
 
 namespace ads::catalog {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/types.hpp"
 #include "core/catalog/model.hpp"
-#include "core/types.hpp"
 
 namespace ads::catalog {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "core/bytes.hpp"
+#include "core/base/bytes.hpp"
 
 namespace ads::catalog {
 

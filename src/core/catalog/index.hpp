@@ -8,7 +8,7 @@
 
 #include "core/catalog/aim.hpp"
 #include "core/catalog/builder.hpp"
-#include "core/image.hpp"
+#include "core/image/image.hpp"
 
 namespace ads::catalog {
 

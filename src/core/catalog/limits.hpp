@@ -6,7 +6,7 @@
 #include <limits>
 #include <string_view>
 
-#include "core/types.hpp"
+#include "core/base/types.hpp"
 
 namespace ads::catalog {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/types.hpp"
+#include "core/base/types.hpp"
 
 namespace ads::catalog {
 

@@ -1,10 +1,10 @@
 // The document as a whole, its placements and its campaigns. Ad groups,
 // creatives and experiments are in the files named after them.
+#include "core/base/hash.hpp"
 #include "core/catalog/calendar.hpp"
 #include "core/catalog/currency.hpp"
 #include "core/catalog/parser.hpp"
 #include "core/catalog/parts.hpp"
-#include "core/hash.hpp"
 
 namespace ads::catalog {
 namespace {

@@ -1,5 +1,5 @@
 // Creatives: their content, and the addresses behind them.
-#include "core/bytes.hpp"
+#include "core/base/bytes.hpp"
 #include "core/catalog/parser.hpp"
 
 namespace ads::catalog {

@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/hash.hpp"
 #include "core/catalog/formats.hpp"
 #include "core/catalog/limits.hpp"
 #include "core/catalog/model.hpp"
 #include "core/catalog/reader.hpp"
 #include "core/catalog/zero_table.hpp"
-#include "core/hash.hpp"
 
 namespace ads::catalog {
 

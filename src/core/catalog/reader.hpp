@@ -9,9 +9,9 @@
 #include <unordered_set>
 #include <vector>
 
+#include "core/base/types.hpp"
 #include "core/catalog/json.hpp"
 #include "core/catalog/model.hpp"
-#include "core/types.hpp"
 
 namespace ads::catalog {
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/types.hpp"
 #include "core/catalog/limits.hpp"
-#include "core/types.hpp"
 
 namespace ads::catalog {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/catalog/model.hpp"
-#include "core/image.hpp"
+#include "core/image/image.hpp"
 
 namespace ads::catalog {
 

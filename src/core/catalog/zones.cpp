@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/hash.hpp"
 #include "core/catalog/compile.hpp"
-#include "core/hash.hpp"
 
 namespace ads::catalog {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <span>
 
-#include "core/image.hpp"
+#include "core/image/image.hpp"
 
 namespace ads::pacing {
 

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "core/image.hpp"
+#include "core/image/image.hpp"
 #include "core/pacing/week.hpp"
 
 namespace ads::pacing {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/types.hpp"
+#include "core/base/types.hpp"
 
 namespace ads::pacing {
 

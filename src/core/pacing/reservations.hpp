@@ -23,7 +23,7 @@
 #include <array>
 #include <cstdint>
 
-#include "core/types.hpp"
+#include "core/base/types.hpp"
 
 namespace ads::pacing {
 

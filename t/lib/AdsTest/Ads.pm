@@ -195,7 +195,7 @@ sub flip {
     return encode_base64url($bytes);
 }
 
-# The same as event_id() of src/core/event.cpp.
+# The same as event_id() of src/core/event/event.cpp.
 sub event_id {
     my ($issued, $serve, $type) = @_;
     my $hex = sprintf '%012x70%x%x8%015x', $issued, $Types{$type}, $serve >> 60, ($serve << 4) >> 4;

@@ -35,7 +35,7 @@ the roll-ups and each day's spend are those of the rows.
     folder_ids($folder)           { id => times } of all segments there
     drained($ngx, $seconds)       waits until nothing is left in the spool
     shipping($ngx)                status()->{postgres}
-    record(%event)                a framed record, see src/core/event.cpp; raw => payload
+    record(%event)                a framed record, see src/core/event/event.cpp; raw => payload
     segment(@records)             a segment's text
     put_segment($ngx, $name, $text)   puts it into the spool, whole at once
     reasons($ngx)                 why events are in quarantine, a line each
@@ -66,7 +66,7 @@ our @EXPORT = qw(id_of text_ids segment_ids folder_ids drained shipping record s
 
 # --- ids --------------------------------------------------------------------
 
-# As event_id() of src/core/event.cpp.
+# As event_id() of src/core/event/event.cpp.
 sub _id {
     my ($issued, $serve, $type) = @_;
     my $hex = sprintf '%012x70%x%x8%015x', $issued, $type, $serve >> 60, ($serve << 4) >> 4;

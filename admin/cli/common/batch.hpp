@@ -1,0 +1,32 @@
+// --batch: a JSON object on each line of standard input, and one on each line
+// of standard output, in the same order. A bad line has its answer, too, and
+// the next one goes on.
+#pragma once
+
+#include <jansson.h>
+
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+#include "cli/common/json.hpp"
+#include "cli/common/output.hpp"
+
+namespace ads::cli {
+
+// What is wrong with a line.
+struct BadLine : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// Fills in the answer, which has the line's id.
+using BatchHandler = std::function<void(const json_t* line, json_t* answer)>;
+
+Exit run_batch(const BatchHandler& handle);
+
+// A member that is a string; throws BadLine.
+std::string_view string_member(const json_t* line, const char* name);
+
+void put(json_t* object, const char* name, json_t* value);
+
+}  // namespace ads::cli

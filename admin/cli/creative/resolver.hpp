@@ -1,0 +1,70 @@
+// What names stand for: by DNS, or as the command line says.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+#include "cli/common/arguments.hpp"
+
+#include "lib/url_policy.hpp"
+
+namespace ads::cli {
+
+Answers ask_dns(const std::string& host);
+
+// Answers as given, "host=addr[,addr]". A name that none was given for has none.
+class Given {
+public:
+    // Whether it is such an entry. A second one of a name adds to its addresses.
+    bool add(std::string_view entry);
+    // A second one of a name is its second answer, and so on; the last one stays.
+    bool add_turn(std::string_view entry);
+
+    Answers operator()(const std::string& host);
+
+private:
+    std::map<std::string, std::deque<Answers>> answers_;
+};
+
+// Of an option whose value is an entry.
+Validator is_answer();
+
+// Asks in threads of its own: DNS may take many times as long as anybody waits here.
+class Resolving {
+public:
+    // `wake` is called when there is an answer, by another thread.
+    Resolving(Resolver resolve, std::function<void()> wake);
+    ~Resolving();
+    Resolving(const Resolving&) = delete;
+    Resolving& operator=(const Resolving&) = delete;
+
+    void ask(std::string host);
+    std::vector<std::pair<std::string, Answers>> answered();
+
+private:
+    struct Shared {
+        std::mutex mutex;
+        std::condition_variable news;
+        std::deque<std::string> questions;
+        std::vector<std::pair<std::string, Answers>> answers;
+        Resolver resolve;
+        std::function<void()> wake;
+        size_t idle = 0;
+        size_t threads = 0;
+        bool ended = false;
+    };
+    static void work(const std::shared_ptr<Shared>& shared);
+
+    // A thread that waits for DNS cannot be stopped: it outlives this, and ends by
+    // itself.
+    std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
+};
+
+}  // namespace ads::cli

@@ -1,0 +1,464 @@
+// nginx-ads doctor: what stands between events and PostgreSQL.
+#include <dirent.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <optional>
+
+#include "cli/common/http.hpp"
+#include "cli/common/json.hpp"
+#include "cli/common/table.hpp"
+#include "cli/database/findings.hpp"
+#include "cli/main/commands.hpp"
+#include "cli/why/node_status.hpp"
+#include "core/decide/stop_list.hpp"
+#include "io/spool.hpp"
+
+namespace ads::cli {
+
+namespace {
+
+constexpr std::chrono::milliseconds kHttpTimeout(5000);
+constexpr double kClockWarning = 2;   // seconds
+constexpr double kClockProblem = 60;  // tokens from further ahead are refused
+constexpr int64_t kLagWarning = 300;  // seconds
+constexpr int64_t kLagProblem = 3600;
+constexpr off_t kOpenSize = 2 << 20;  // larger is an open segment only if it is not shipped
+
+struct Options {
+    std::string database;
+    std::string spool;
+    std::string status_url;
+    bool json = false;
+};
+
+std::string duration_text(int64_t seconds) {
+    return seconds < 120       ? fmt::format("{} s", seconds)
+           : seconds < 7200    ? fmt::format("{} min", seconds / 60)
+           : seconds < 172'800 ? fmt::format("{} h", seconds / 3600)
+                               : fmt::format("{} days", seconds / 86'400);
+}
+
+std::string size_text(uint64_t bytes) {
+    return bytes < 1 << 10   ? counted(bytes, "byte")
+           : bytes < 1 << 20 ? fmt::format("{:.1f} KiB", static_cast<double>(bytes) / (1 << 10))
+                             : fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+class Doctor {
+public:
+    explicit Doctor(const Options& options)
+        : options_(options), status_url_(status_url(options.status_url)) {}
+
+    const Findings& run() {
+        database();
+        if (!options_.spool.empty()) {
+            spool();
+        }
+        if (!status_url_.empty()) {
+            node();
+        }
+        return findings_;
+    }
+
+private:
+    // ---- the connection ----
+
+    void database() {
+        std::optional<Database> database;
+        try {
+            database.emplace(options_.database, "nginx-ads doctor");
+        } catch (const Failure& e) {
+            if (e.exit() == Exit::usage) {
+                throw;
+            }
+            findings_.problem("connection", e.what(),
+                              "psql with the same conninfo, on this machine");
+            return;
+        }
+        try {
+            connection(*database);
+            server(*database);
+            pooler(*database);
+            clock(*database);
+            examine_schema(*database, findings_);
+        } catch (const SqlError& e) {
+            findings_.problem("database", e.what(),
+                              e.lost() ? "the server's log says why it ended the connection"
+                                       : "run doctor as the owner of the schema");
+        }
+    }
+
+    void connection(Database& database) {
+        const std::string tls = database.tls();
+        const std::string how = database.socket() ? "by socket"
+                                : !tls.empty()    ? tls
+                                                  : "without TLS";
+        const std::string message = fmt::format("{}, {}.", database.shown(), how);
+        if (tls.empty() && !database.local()) {
+            findings_.warning("connection", message,
+                              "add \"sslmode=verify-full\" to the conninfo: passwords and events "
+                              "cross the network as they are");
+        } else {
+            findings_.ok("connection", message);
+        }
+    }
+
+    void server(Database& database) {
+        const std::string version = version_text(database.version());
+        if (database.version() < kLeastServer) {
+            findings_.problem(
+                "server", fmt::format("PostgreSQL {}, too old.", version),
+                fmt::format("upgrade to PostgreSQL {} or newer", kLeastServer / 10000));
+            return;
+        }
+        const Rows rows = database.run(
+            "SELECT pg_is_in_recovery(), current_setting('transaction_read_only'), "
+            "current_setting('synchronous_commit')");
+        if (rows.flag(0, 0) || rows.at(0, 1) == "on") {
+            findings_.problem("server", fmt::format("PostgreSQL {}, read-only.", version),
+                              rows.flag(0, 0)
+                                  ? "connect to the primary: name all hosts and add "
+                                    "\"target_session_attrs=read-write\" to the conninfo"
+                                  : "ALTER ROLE … RESET default_transaction_read_only;");
+        } else if (rows.at(0, 2) == "off") {
+            findings_.warning("server",
+                              fmt::format("PostgreSQL {}, synchronous_commit off: a crash of the "
+                                          "server loses events that the spool no longer has.",
+                                          version),
+                              "ALTER ROLE … SET synchronous_commit = on;");
+        } else {
+            findings_.ok("server", fmt::format("PostgreSQL {}.", version));
+        }
+    }
+
+    void pooler(Database& database) {
+        switch (pooling_of(database, options_.database)) {
+            case Pooling::none:
+                findings_.ok("pooler", "none, a direct connection.");
+                break;
+            case Pooling::session:
+                findings_.ok("pooler", "one stands between, with a server process per client.");
+                break;
+            case Pooling::transaction:
+                findings_.warning(
+                    "pooler",
+                    "one in transaction mode stands between: events and polling work, "
+                    "notifications and migrate do not.",
+                    "ads_catalog postgres listen=\"conninfo\" with a direct connection, and the "
+                    "same for \"nginx-ads migrate --database\"");
+        }
+    }
+
+    void clock(Database& database) {
+        const auto now = [] {
+            timespec time;
+            clock_gettime(CLOCK_REALTIME, &time);
+            return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+        };
+        const double before = now();
+        const double there =
+            database.run("SELECT extract(epoch FROM clock_timestamp())").real(0, 0);
+        const double after = now();
+        const double ahead = there - (before + after) / 2;
+        // What the journey took may be on either side.
+        const double least = std::max(0.0, std::abs(ahead) - (after - before) / 2);
+        const std::string message = fmt::format("the server's is {:.3f} s {} this machine's.",
+                                                std::abs(ahead), ahead < 0 ? "behind" : "ahead of");
+        if (least > kClockProblem) {
+            findings_.problem("clock", message, "timedatectl set-ntp true, on both machines");
+        } else if (least > kClockWarning) {
+            findings_.warning("clock", message, "timedatectl set-ntp true, on both machines");
+        } else {
+            findings_.ok("clock", message);
+        }
+    }
+
+    // ---- the spool ----
+
+    void spool() {
+        DIR* dir = opendir(options_.spool.c_str());
+        if (dir == nullptr) {
+            findings_.problem(
+                "spool",
+                fmt::format("cannot read {}: {}.", printable(options_.spool), std::strerror(errno)),
+                "give the folder that ads_spool names, as a user who may read it");
+            return;
+        }
+        closedir(dir);
+        const SpoolUse use = spool_use(options_.spool);
+        const auto oldest = oldest_waiting();
+        const int64_t age = oldest ? std::max<int64_t>(0, std::time(nullptr) - *oldest / 1000) : 0;
+        const std::string message = fmt::format(
+            "{}, {}, {}.", counted(use.segments, "segment"), size_text(use.bytes),
+            oldest ? fmt::format("the oldest event that waits is {} old", duration_text(age))
+                   : "nothing waits");
+        const std::string remedy =
+            "the error log of nginx, lines with \"ads:\", and ads_status say why nothing is "
+            "shipped";
+        if (age >= kLagProblem) {
+            findings_.problem("spool", message, remedy);
+        } else if (age >= kLagWarning) {
+            findings_.warning("spool", message, remedy);
+        } else {
+            findings_.ok("spool", message);
+        }
+        quarantine();
+    }
+
+    // A worker closes its segment when all of it is shipped and it is large or
+    // nothing more comes. So an open one that is small and fresh waits for nobody.
+    static bool in_use(const std::string& path) {
+        struct stat info;
+        return path.ends_with(".open") && stat(path.c_str(), &info) == 0 &&
+               info.st_size < kOpenSize && std::time(nullptr) - info.st_mtime < kLagWarning;
+    }
+
+    std::optional<Millis> oldest_waiting() {
+        std::optional<Millis> oldest;
+        for (const auto& path : spool_segments(options_.spool)) {
+            const auto time = in_use(path) ? std::nullopt : first_event(path);
+            oldest = time && oldest ? std::min(*oldest, *time) : time ? time : oldest;
+        }
+        return oldest;
+    }
+
+    // The first intact one: events follow each other in a segment.
+    static std::optional<Millis> first_event(const std::string& path) {
+        const std::unique_ptr<FILE, int (*)(FILE*)> file(fopen(path.c_str(), "re"), fclose);
+        std::string text(kSegmentHead + kMaxRecord, '\0');
+        text.resize(file == nullptr ? 0 : fread(text.data(), 1, text.size(), file.get()));
+        std::optional<Millis> time;
+        each_event(text, [&](const Event& event) { time = time ? time : event.time; });
+        return time;
+    }
+
+    void quarantine() {
+        const std::string folder = options_.spool + "/quarantine";
+        if (const size_t segments = spool_segments(folder).size(); segments > 0) {
+            findings_.warning(
+                "quarantine",
+                fmt::format("{} with events that PostgreSQL refused.", counted(segments, "file")),
+                fmt::format("the reasons are in {}/*.txt; what is moved back into the spool is "
+                            "sent again",
+                            printable(folder)));
+        }
+        if (const size_t files = count_ending(folder, ".damaged"); files > 0) {
+            findings_.warning(
+                "quarantine",
+                fmt::format("{} with damaged bytes of segments; their other events were shipped.",
+                            counted(files, "file")),
+                fmt::format("check the disk and its cables; then remove {}/*.damaged",
+                            printable(folder)));
+        }
+    }
+
+    static size_t count_ending(const std::string& folder, std::string_view end) {
+        const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(folder.c_str()), closedir);
+        size_t found = 0;
+        while (const dirent* entry = dir == nullptr ? nullptr : readdir(dir.get())) {
+            found += std::string_view(entry->d_name).ends_with(end) ? 1 : 0;
+        }
+        return found;
+    }
+
+    // ---- the node ----
+
+    void node() {
+        HttpAnswer answer;
+        const std::string url = shown_url(status_url_);
+        try {
+            answer = http_get(status_url_, kHttpTimeout);
+        } catch (const Failure& e) {
+            findings_.problem("node", e.what(), "nginx -t, and the error log of nginx");
+            return;
+        }
+        const Json root(json_loadb(answer.body.data(), answer.body.size(), 0, nullptr));
+        if (answer.status != 200 || !json_is_object(json_object_get(root.get(), "catalog"))) {
+            findings_.problem("node",
+                              fmt::format("{} is not the address of an ads_status: it answers {}.",
+                                          url, answer.status),
+                              "give the address of the location that has ads_status");
+            return;
+        }
+        judge(root.get());
+    }
+
+    void judge(const json_t* root) {
+        const auto text = [](const json_t* object, const char* name) {
+            const char* value = json_string_value(json_object_get(object, name));
+            return value == nullptr ? std::string() : printable(value);
+        };
+        bool well = true;
+        if (const auto error = text(json_object_get(root, "catalog"), "error"); !error.empty()) {
+            well = false;
+            findings_.problem("node", fmt::format("the last catalog was refused: {}", error),
+                              "nginx-ads export | nginx-ads validate -");
+        }
+        if (const auto error = text(json_object_get(root, "catalog"), "unreadable");
+            !error.empty()) {
+            well = false;
+            findings_.problem("node", fmt::format("its catalog cannot be read: {}", error),
+                              "it serves the last one; the error log of nginx says since when");
+        }
+        const json_t* shipping = json_object_get(root, "postgres");
+        if (const auto error = text(shipping, "error"); !error.empty()) {
+            well = false;
+            findings_.problem("node", fmt::format("events are not shipped: {}", error),
+                              "nginx-ads doctor --database with the conninfo of ads_postgres");
+        }
+        if (const auto number = json_integer_value(json_object_get(shipping, "quarantined"));
+            number > 0) {
+            well = false;
+            findings_.warning(
+                "node",
+                fmt::format("{} refused by PostgreSQL since its state was made.",
+                            number == 1 ? "1 event was" : fmt::format("{} events were", number)),
+                "the reasons are in the folder quarantine of its spool");
+        }
+        const json_t* spool = json_object_get(root, "spool");
+        if (const auto damaged = json_integer_value(json_object_get(spool, "damaged_records"));
+            damaged > 0) {
+            well = false;
+            findings_.warning(
+                "node",
+                fmt::format("{} of the spool {} damaged and could not be shipped.",
+                            counted(static_cast<uint64_t>(damaged), "record"),
+                            damaged == 1 ? "was" : "were"),
+                "check its disk; the damaged bytes are in the folder quarantine of its spool");
+        }
+        const json_t* events = json_object_get(root, "events");
+        if (const auto dropped = json_integer_value(json_object_get(events, "dropped"));
+            dropped > 0) {
+            well = false;
+            findings_.warning("node",
+                              fmt::format("{} could not be written to the spool and were lost.",
+                                          counted(static_cast<uint64_t>(dropped), "event")),
+                              "df, and the error log of nginx");
+        }
+        stop_list(root);
+        if (well) {
+            findings_.ok("node",
+                         !json_is_object(shipping)
+                             ? "it serves; it has no ads_postgres, so events stay in the spool."
+                             : "it serves and ships its events.");
+        }
+    }
+
+    void stop_list(const json_t* root) {
+        const json_t* list = json_object_get(root, "stopped");
+        for (size_t i = 0; i < json_array_size(list); i++) {
+            const json_t* entry = json_array_get(list, i);
+            const std::string what = text_of(entry, "what");
+            std::string error;
+            Stop stop = Stop::parse(what, {}, error).value_or(Stop());
+            stop.by = text_of(entry, "by");
+            stop.at = text_of(entry, "at");
+            stop.reason = text_of(entry, "reason");
+            const std::string option =
+                stop.what == Stop::What::campaign ? fmt::format("--campaign {}", stop.campaign)
+                : stop.what == Stop::What::advertiser
+                    ? fmt::format("--advertiser \"{}\"", printable(stop.advertiser))
+                    : "--all";
+            if (number_of(entry, "ad_groups") > 0) {
+                findings_.warning("stop list", fmt::format("{}: {}.", what, stop.told()),
+                                  fmt::format("nginx-ads start {}, once that is settled", option));
+            } else {
+                findings_.warning("stop list",
+                                  fmt::format("{}: {}, but it stops nothing: the catalog does not "
+                                              "have it.",
+                                              what, stop.told()),
+                                  fmt::format("nginx-ads start {}", option));
+            }
+        }
+    }
+
+    const Options& options_;
+    const std::string status_url_;
+    Findings findings_;
+};
+
+// ---- for people ----
+
+constexpr auto kLevels = std::to_array<std::string_view>({"ok", "warning", "problem"});
+constexpr auto kColours = std::to_array<Colour>({Colour::green, Colour::yellow, Colour::red});
+constexpr size_t kLevelWidth = 9;
+constexpr size_t kCheckWidth = 12;
+
+void show(const std::vector<Finding>& findings) {
+    const size_t width = terminal_width();
+    constexpr size_t kIndent = kLevelWidth + kCheckWidth;
+    for (const auto& finding : findings) {
+        const auto level = static_cast<size_t>(finding.level);
+        const std::string blanks(kLevelWidth - kLevels[level].size(), ' ');
+        const std::string text = wrapped(finding.message, kIndent, width);
+        out().put(painted(STDOUT_FILENO, kColours[level], kLevels[level]) + blanks +
+                  padded(finding.check, kCheckWidth) + text.substr(std::min(kIndent, text.size())));
+        if (!finding.remedy.empty()) {
+            out().put(wrapped("-> " + finding.remedy, kIndent, width));
+        }
+    }
+}
+
+// ---- for programs ----
+
+void show_json(const std::vector<Finding>& findings, Level worst) {
+    const Json root(json_object());
+    json_t* list = json_array();
+    for (const auto& finding : findings) {
+        json_t* item = json_object();
+        json_object_set_new(item, "check", text_json(finding.check));
+        json_object_set_new(item, "level", text_json(kLevels[static_cast<size_t>(finding.level)]));
+        json_object_set_new(item, "message", text_json(finding.message));
+        json_object_set_new(item, "remedy",
+                            finding.remedy.empty() ? json_null() : text_json(finding.remedy));
+        json_array_append_new(list, item);
+    }
+    json_object_set_new(root.get(), "level", text_json(kLevels[static_cast<size_t>(worst)]));
+    json_object_set_new(root.get(), "findings", list);
+    print_json(root);
+}
+
+Exit doctor(const Options& options) {
+    Doctor examination(options);
+    const auto& findings = examination.run().list();
+    Level worst = Level::ok;
+    for (const auto& finding : findings) {
+        worst = std::max(worst, finding.level);
+    }
+    options.json ? show_json(findings, worst) : show(findings);
+    return worst == Level::problem ? Exit::bad_input : Exit::ok;
+}
+
+}  // namespace
+
+void add_doctor(Arguments& app, Command& chosen) {
+    auto options = std::make_shared<Options>();
+    auto* sub = app.add_subcommand("doctor", "Examine database, spool and node, with remedies");
+    sub->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
+    sub->add_option("--spool", options->spool,
+                    "The folder of ads_spool, to see how far behind it is")
+        ->option_text("DIR");
+    sub->add_option("--status-url", options->status_url, "Where a node has ads_status")
+        ->check(is_web_address())
+        ->option_text("URL");
+    sub->add_flag("--json", options->json, "Print an object");
+    sub->footer(
+        "Each finding is ok, a warning or a problem, with a remedy where it is not ok. Nothing is\n"
+        "changed. The exit code is 1 if there is a problem.\n"
+        "\n"
+        "Example:\n"
+        "  nginx-ads doctor --spool /var/lib/nginx-ads/spool --status-url "
+        "http://127.0.0.1/console/status");
+    sub->callback([options, &chosen] { chosen = [options] { return doctor(*options); }; });
+}
+
+}  // namespace ads::cli

@@ -1,0 +1,40 @@
+// What nginx-ads doctor finds: each with what to do about it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/common/database.hpp"
+
+namespace ads::cli {
+
+enum class Level { ok, warning, problem };
+
+struct Finding {
+    std::string check;
+    Level level = Level::ok;
+    std::string message;
+    std::string remedy;  // a command, or what to change; empty if all is well
+};
+
+class Findings {
+public:
+    void ok(const char* check, std::string message) {
+        list_.push_back({check, Level::ok, std::move(message), {}});
+    }
+    void warning(const char* check, std::string message, std::string remedy) {
+        list_.push_back({check, Level::warning, std::move(message), std::move(remedy)});
+    }
+    void problem(const char* check, std::string message, std::string remedy) {
+        list_.push_back({check, Level::problem, std::move(message), std::move(remedy)});
+    }
+    const std::vector<Finding>& list() const noexcept { return list_; }
+
+private:
+    std::vector<Finding> list_;
+};
+
+// Migrations, rights, partitions, indexes. Throws SqlError.
+void examine_schema(Database& database, Findings& findings);
+
+}  // namespace ads::cli

@@ -1,0 +1,21 @@
+// What a simulation found: a table and charts for people, JSON for programs,
+// SVG for documents.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/decide/simulate_engine.hpp"
+
+namespace ads::cli {
+
+// One simulation, or the same one for each strategy.
+using Runs = std::vector<Simulated>;
+
+void show_runs(const Scenario& scenario, const Runs& runs);
+void show_runs_json(const Scenario& scenario, const Runs& runs);
+
+// Cumulative delivery against the target, a panel for each limit.
+std::string svg_of(const Scenario& scenario, const Runs& runs);
+
+}  // namespace ads::cli

@@ -1,0 +1,24 @@
+// What is said when the command line is wrong.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/common/output.hpp"
+
+namespace CLI {
+class App;
+class ParseError;
+}  // namespace CLI
+
+namespace ads::cli {
+
+// The one of `known` that is most like the word; empty if none is.
+std::string nearest(std::string_view word, const std::vector<std::string>& known);
+
+// Explains the error on standard error; for people with the help of an incomplete command.
+Exit usage_error(CLI::App& app, const CLI::ParseError& error,
+                 const std::vector<std::string>& arguments, bool json);
+
+}  // namespace ads::cli

@@ -1,0 +1,398 @@
+// nginx-ads advertiser, campaign, ad-group, creative, placement, experiment.
+#include "cli/manage/manage.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <memory>
+
+#include "cli/common/database.hpp"
+#include "cli/common/options.hpp"
+#include "cli/main/commands.hpp"
+#include "cli/manage/manage_fields.hpp"
+#include "cli/manage/manage_list.hpp"
+#include "core/base/types.hpp"
+
+namespace ads::cli {
+
+namespace {
+
+constexpr uint64_t kMaxId = 4'294'967'295;
+constexpr uint64_t kMaxRows = 1'000'000;
+
+constexpr auto kWords = std::to_array<KindWords>({
+    {"advertiser", "advertiser", "an", "advertisers", "advertisers", nullptr},
+    {"campaign", "campaign", "a", "campaigns", "campaigns", nullptr},
+    {"ad-group", "ad group", "an", "ad groups", "ad_groups", "campaign"},
+    {"creative", "creative", "a", "creatives", "creatives", "ad_group"},
+    {"placement", "placement", "a", "placements", "placements", nullptr},
+    {"experiment", "experiment", "an", "experiments", "experiments", "ad_group"},
+});
+static_assert(kWords.size() == kKinds);
+
+// What the examples in --help edit.
+const char* example_id(Kind kind) {
+    constexpr auto kIds = std::to_array<const char*>({"acme", "7", "12", "31", "home-top", "3"});
+    return kIds[static_cast<size_t>(kind)];
+}
+
+const char* create_example(Kind kind) {
+    constexpr auto kExamples = std::to_array<const char*>({
+        "acme",
+        "--name Autumn --advertiser acme --budget 50.00/day",
+        "--campaign 7 --name Readers --cpm 2.50 --placements home-top",
+        "--ad-group 12 --type html --markup-file ad.html --click-url https://acme.example/",
+        "home-top --name \"Home, top\" --width 728 --height 90",
+        "--ad-group 12 --name \"Image or text\" --variants 31,32",
+    });
+    return kExamples[static_cast<size_t>(kind)];
+}
+
+const char* update_example(Kind kind) {
+    constexpr auto kExamples = std::to_array<const char*>({
+        "--name \"Acme Corp\"",
+        "--end 2026-12-31 --budget 80.00/day",
+        "--cpm 3.00 --geos US,!US-AK",
+        "--weight 5",
+        "--floor 0.50",
+        "--variants 31:0.7,32:0.3",
+    });
+    return kExamples[static_cast<size_t>(kind)];
+}
+
+const char* id_name(Kind kind) {
+    return kind == Kind::advertiser ? "NAME" : "ID";
+}
+
+template <class E>
+std::vector<std::string> all() {
+    return {Names<E>::list.begin(), Names<E>::list.end()};
+}
+
+using Run = Exit (*)(const Edit&);
+using See = Exit (*)(const Look&);
+
+// One kind's commands.
+class Adder {
+public:
+    Adder(Arguments& parent, Kind kind, Command& chosen)
+        : parent_(parent), kind_(kind), words_(words_of(kind)), chosen_(chosen) {}
+
+    void add_all() {
+        add_create();
+        add_list();
+        add_show();
+        add_update();
+        add_short("pause", pause_help(), pause);
+        add_short("resume", resume_help(), resume);
+        add_short("archive", archive_help(), archive);
+        add_clone();
+        add_history();
+        if (kind_ == Kind::creative) {
+            add_resanitize();
+        } else if (kind_ == Kind::experiment) {
+            add_short("start", "Start a draft", start);
+            add_stop();
+        }
+    }
+
+private:
+    Arguments* subcommand(const char* verb, const std::string& help, const std::string& example) {
+        auto* app = parent_.add_subcommand(verb, help);
+        app->footer(fmt::format("Example:\n  nginx-ads {} {} {}", words_.command, verb, example));
+        return app;
+    }
+
+    static void add_access(Arguments& app, Access& access, bool writes) {
+        app.add_option("--db,--database", access.database, kDatabaseHelp)->option_text("CONNINFO");
+        app.add_flag("--json", access.json, "Print JSON");
+        if (writes) {
+            app.add_option("--as", access.actor, "Who edits, for the history (default $USER)")
+                ->option_text("NAME");
+            app.add_flag("--dry-run", access.dry_run, "Only say what would change");
+            app.add_flag("--strict", access.strict, "Refuse what could not be served");
+        }
+    }
+
+    Arguments* edit(const char* verb, const std::string& help, const std::string& example, Run run,
+                    std::shared_ptr<Edit>& options) {
+        options = std::make_shared<Edit>();
+        options->kind = kind_;
+        auto* app = subcommand(verb, help, example);
+        app->callback([options, run, &chosen = chosen_] {
+            chosen = [options, run] { return run(*options); };
+        });
+        return app;
+    }
+
+    Arguments* look(const char* verb, const std::string& help, const std::string& example, See see,
+                    std::shared_ptr<Look>& options) {
+        options = std::make_shared<Look>();
+        options->kind = kind_;
+        auto* app = subcommand(verb, help, example);
+        app->callback([options, see, &chosen = chosen_] {
+            chosen = [options, see] { return see(*options); };
+        });
+        return app;
+    }
+
+    void add_id(Arguments& app, std::string& id) const {
+        app.add_option(id_name(kind_), id, fmt::format("The {}, by id or by name", words_.name))
+            ->required()
+            ->option_text(" ");
+    }
+    void add_ids(Arguments& app, std::vector<std::string>& ids) const {
+        app.add_option(id_name(kind_), ids,
+                       fmt::format("The {}, by id or by name; one or more", words_.name))
+            ->required()
+            ->option_text("...");
+    }
+
+    void add_content(Arguments& app, Edit& options, bool fresh) const {
+        app.add_option("--file", options.file,
+                       fresh ? "The object as in the catalog, JSON; - is standard input"
+                             : "What to change, JSON merged as RFC 7396 says; - is standard input")
+            ->option_text("FILE");
+        add_fields(app, kind_, options.values);
+        app.add_option("--set", options.sets,
+                       fmt::format("Any member, like {}; may be repeated",
+                                   kind_ == Kind::experiment ? "min_sample=500"
+                                                             : "frequency_caps[0].count=2"))
+            ->option_text("PATH=VALUE")
+            ->allow_extra_args(false)
+            ->take_all();
+    }
+
+    // Where a new one goes.
+    void add_parent(Arguments& app, std::string& parent, const char* help) const {
+        if (kind_ == Kind::ad_group) {
+            app.add_option("--campaign", parent, help)->option_text("ID");
+        } else if (kind_ == Kind::creative || kind_ == Kind::experiment) {
+            app.add_option("--ad-group", parent, help)->option_text("ID");
+        }
+    }
+
+    void add_create() {
+        std::shared_ptr<Edit> options;
+        auto* app = edit("create", fmt::format("Make {} {}", words_.article, words_.name),
+                         create_example(kind_), create, options);
+        if (kind_ == Kind::advertiser || kind_ == Kind::placement) {
+            app->add_option(id_name(kind_), options->id, fmt::format("The new {}", words_.name))
+                ->option_text(" ");
+        }
+        add_parent(*app, options->parent, "Where it goes");
+        add_content(*app, *options, true);
+        add_access(*app, options->access, true);
+    }
+
+    void add_update() {
+        std::shared_ptr<Edit> options;
+        auto* app =
+            edit("update", fmt::format("Change {} {}", words_.article, words_.name),
+                 fmt::format("{} {}", example_id(kind_), update_example(kind_)), update, options);
+        add_ids(*app, options->ids);
+        add_content(*app, *options, false);
+        add_access(*app, options->access, true);
+    }
+
+    std::string pause_help() const {
+        return kind_ == Kind::advertiser   ? "Pause all its campaigns"
+               : kind_ == Kind::placement  ? "Show no ads there, for now"
+               : kind_ == Kind::experiment ? "Make it a draft again, which keeps its figures"
+                                           : "Serve it no more, for now";
+    }
+    std::string resume_help() const {
+        return kind_ == Kind::advertiser   ? "Resume the campaigns that were paused with it"
+               : kind_ == Kind::campaign   ? "Serve it, from its start on"
+               : kind_ == Kind::experiment ? "Let it run on, with the figures that it has"
+                                           : "Serve it again";
+    }
+    std::string archive_help() const {
+        return kind_ == Kind::advertiser   ? "Archive all its campaigns, for good"
+               : kind_ == Kind::placement  ? "Remove it, if no ad group names it"
+               : kind_ == Kind::experiment ? "End it for good, without a winner"
+                                           : "End it for good";
+    }
+
+    void add_short(const char* verb, const std::string& help, Run run) {
+        std::shared_ptr<Edit> options;
+        auto* app = edit(verb, help, example_id(kind_), run, options);
+        add_ids(*app, options->ids);
+        add_access(*app, options->access, true);
+    }
+
+    void add_stop() {
+        std::shared_ptr<Edit> options;
+        auto* app = edit("stop", "End an experiment that runs", "3 --winner 32", stop, options);
+        add_id(*app, options->id);
+        app->add_option("--winner", options->winner, "The creative that gets the traffic")
+            ->option_text("CREATIVE");
+        add_access(*app, options->access, true);
+    }
+
+    void add_clone() {
+        std::shared_ptr<Edit> options;
+        const bool named = kind_ == Kind::advertiser || kind_ == Kind::placement;
+        const std::string example =
+            fmt::format("{} {}", example_id(kind_),
+                        kind_ == Kind::placement ? "home-bottom" : "--name \"A new name\"");
+        auto* app =
+            edit("clone",
+                 kind_ == Kind::placement ? "Make another of the same kind"
+                                          : "Make a draft of the same, with all that is in it",
+                 example, clone, options);
+        add_id(*app, options->id);
+        if (kind_ == Kind::placement) {
+            app->add_option("NEW", options->name, "The new placement's id")
+                ->required()
+                ->option_text(" ");
+        } else {
+            app->add_option("--name", options->name, "Its name")
+                ->option_text("TEXT")
+                ->required(named);
+        }
+        if (kind_ != Kind::experiment) {  // elsewhere are other creatives
+            add_parent(*app, options->parent, "Where it goes (default: beside the original)");
+        }
+        add_access(*app, options->access, true);
+    }
+
+    // What a list may be narrowed to.
+    void add_filters(Arguments& app, ListQuery& query) const {
+        const bool in_group = kind_ == Kind::creative || kind_ == Kind::experiment;
+        const bool dated =
+            kind_ == Kind::campaign || kind_ == Kind::ad_group || kind_ == Kind::creative;
+        const auto add = [&](const char* name, std::string& value, const char* help,
+                             const char* text) {
+            return app.add_option(name, value, help)->option_text(text);
+        };
+        if (kind_ == Kind::experiment) {
+            add("--status", query.status, "Only those that are draft, running, completed", "STATUS")
+                ->offer(all<ExperimentStatus>());
+        } else if (kind_ != Kind::advertiser) {
+            add("--status", query.status, "Only these, as in active,paused", "STATUS")
+                ->offer(all<Status>());
+        }
+        if (dated) {
+            add("--advertiser", query.advertiser, "Only of this one", "NAME");
+        }
+        if (kind_ == Kind::ad_group || in_group) {
+            add("--campaign", query.campaign, "Only of this one, by id or name", "ID");
+        }
+        if (in_group) {
+            add("--ad-group", query.ad_group, "Only of this one, by id or name", "ID");
+        }
+        if (kind_ == Kind::ad_group || kind_ == Kind::creative) {
+            add("--placement", query.placement, "Only what may be served there", "ID");
+        }
+        if (kind_ == Kind::creative) {
+            app.add_option("--type", query.type, "image, html, native")
+                ->check(one_of({"image", "html", "native"}))
+                ->option_text("TYPE");
+        }
+        add("--search", query.search, "Only with this text in id, name, advertiser or click URL",
+            "TEXT");
+        if (dated) {
+            app.add_flag("--all", query.archived, "The archived, too");
+        }
+    }
+
+    void add_list() {
+        struct Options {
+            Access access;
+            ListQuery query;
+        };
+        auto options = std::make_shared<Options>();
+        options->query.kind = kind_;
+        auto* app = subcommand("list", fmt::format("List {}, with their delivery", words_.plural),
+                               kind_ == Kind::advertiser ? "" : "--status active");
+        add_filters(*app, options->query);
+        app->add_option("--limit", options->query.limit, "At most so many")
+            ->check(whole_number(1, kMaxRows))
+            ->option_text("N");
+        add_access(*app, options->access, false);
+        app->callback([options, &chosen = chosen_] {
+            chosen = [options] { return list(options->access, options->query); };
+        });
+    }
+
+    void add_show() {
+        std::shared_ptr<Look> options;
+        auto* app = look("show", fmt::format("Show {} {}", words_.article, words_.name),
+                         example_id(kind_), show, options);
+        add_id(*app, options->id);
+        add_access(*app, options->access, false);
+    }
+
+    void add_history() {
+        std::shared_ptr<Look> options;
+        auto* app = look("history", "Who changed what, and when; the newest first",
+                         example_id(kind_), history, options);
+        add_id(*app, options->id);
+        if (kind_ == Kind::campaign || kind_ == Kind::ad_group) {
+            app->add_flag("--all", options->all, "What is in it, too");
+        }
+        add_limit(*app, *options, "At most so many entries");
+        add_access(*app, options->access, false);
+    }
+
+    static void add_limit(Arguments& app, Look& options, const char* help) {
+        app.add_option("--limit", options.limit, help)
+            ->check(whole_number(1, kMaxRows))
+            ->option_text("N");
+    }
+
+    void add_resanitize() {
+        std::shared_ptr<Edit> options;
+        auto* app = edit("resanitize", "Clean all stored HTML that today's policy has not seen", "",
+                         resanitize, options);
+        app->footer("Example:\n  nginx-ads creative resanitize --dry-run");
+        add_access(*app, options->access, true);
+    }
+
+    Arguments& parent_;
+    const Kind kind_;
+    const KindWords& words_;
+    Command& chosen_;
+};
+
+}  // namespace
+
+const KindWords& words_of(Kind kind) {
+    return kWords[static_cast<size_t>(kind)];
+}
+
+uint64_t id_of(Kind kind, const std::string& text) {
+    uint64_t id = 0;
+    const char* end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, id);
+    if (read.ec != std::errc() || read.ptr != end || id == 0 || id > kMaxId) {
+        throw Failure(
+            Exit::usage,
+            fmt::format("the id of {} {} must be a whole number from 1 to {}, not \"{}\".",
+                        words_of(kind).article, words_of(kind).name, kMaxId, text));
+    }
+    return id;
+}
+
+void add_manage(Arguments& app, Command& chosen) {
+    for (const Kind kind : {Kind::advertiser, Kind::campaign, Kind::ad_group, Kind::creative,
+                            Kind::placement, Kind::experiment}) {
+        const auto& words = words_of(kind);
+        Arguments* parent = app.find_subcommand(words.command);
+        if (parent == nullptr) {
+            parent = app.add_subcommand(words.command,
+                                        fmt::format("Manage {} in PostgreSQL", words.plural));
+            parent->require_subcommand(1);
+            parent->footer(fmt::format("Example:\n  nginx-ads {} list", words.command));
+        }
+        if (kind == Kind::creative) {
+            parent->description("Manage creatives in PostgreSQL; clean HTML and look at it");
+        } else if (kind == Kind::experiment) {
+            parent->description("Manage experiments in PostgreSQL; say which variant is better");
+        }
+        Adder(*parent, kind, chosen).add_all();
+    }
+}
+
+}  // namespace ads::cli

@@ -1,0 +1,10 @@
+// list: what there is of a kind, and how its delivery goes.
+#pragma once
+
+#include "cli/catalog/catalog_list.hpp"
+
+namespace ads::cli {
+
+Exit list(const Access& access, const ListQuery& query);
+
+}  // namespace ads::cli

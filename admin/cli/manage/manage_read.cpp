@@ -1,0 +1,307 @@
+// show, history.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cli/catalog/catalog_list.hpp"
+#include "cli/catalog/changes.hpp"
+#include "cli/common/grid.hpp"
+#include "cli/common/json_text.hpp"
+#include "cli/common/money_fields.hpp"
+#include "cli/common/settings.hpp"
+#include "cli/common/table.hpp"
+#include "cli/experiment/manage_experiment.hpp"
+#include "cli/manage/manage_dates.hpp"
+#include "cli/manage/manage_edit.hpp"
+#include "core/base/types.hpp"
+
+namespace ads::cli {
+
+namespace {
+
+// ---- one ----
+
+// What is needed to show an object to people.
+struct Terms {
+    std::string currency;
+    std::string zone;  // of its campaign
+};
+
+std::string shown(const std::string& path, const json_t* object, const char* key,
+                  const json_t* value, const Terms& terms) {
+    if (is_money(path) && json_is_number(value)) {
+        return money_text(micro_of(value), terms.currency);
+    }
+    if (const std::string date = shown_date(object, key, terms.zone); !date.empty()) {
+        return date;
+    }
+    return printable(json_is_string(value) ? json_string_value(value) : dumped(value));
+}
+
+// A line for each value that says something.
+void flatten(const std::string& path, const json_t* object, const Terms& terms, Grid& grid) {
+    const char* key = nullptr;
+    json_t* value = nullptr;
+    json_object_foreach(const_cast<json_t*>(object), key, value) {
+        const std::string name = path.empty() ? key : path + '.' + key;
+        if (json_is_object(value)) {
+            flatten(name, value, terms, grid);
+            continue;
+        }
+        const bool empty = json_is_null(value) ||
+                           (json_is_string(value) && json_string_length(value) == 0) ||
+                           (json_is_array(value) && json_array_size(value) == 0);
+        if (!empty) {
+            grid.add(
+                {is_money(name) ? money_name(name) : name, shown(name, object, key, value, terms)});
+        }
+    }
+}
+
+json_t* null_or(const json_t* object, const char* key) {
+    json_t* value = json_object_get(object, key);
+    return value == nullptr ? json_null() : json_incref(value);
+}
+
+void print_below(const json_t* list, Kind kind, const Terms& terms) {
+    if (json_array_size(list) == 0) {
+        return;
+    }
+    const bool group = kind == Kind::ad_group;
+    Grid grid(
+        group ? std::vector<std::string>{"ID", "NAME", "STATUS", "PRIORITY", "WEIGHT", "MODEL",
+                                         "PRICE", "CREATIVES"}
+              : std::vector<std::string>{"ID", "NAME", "TYPE", "STATUS", "WEIGHT", "CLICK URL"});
+    size_t i = 0;
+    json_t* item = nullptr;
+    json_array_foreach(const_cast<json_t*>(list), i, item) {
+        const auto text = [&](const char* key) { return printable(text_at(item, key)); };
+        const auto number = [&](const json_t* object, const char* key) {
+            const Json value(null_or(object, key));
+            return json_is_null(value.get()) ? std::string() : dumped(value.get());
+        };
+        const json_t* price = json_object_get(item, "price");
+        if (group) {
+            grid.add({number(item, "id"), text("name"), text("status"), text("priority"),
+                      number(item, "weight"), text_at(price, "model"),
+                      money_text(micro_of(json_object_get(price, "amount_cents")), terms.currency),
+                      std::to_string(json_array_size(json_object_get(item, "creatives")))});
+        } else {
+            grid.add({number(item, "id"), text("name"), text("type"), text("status"),
+                      number(item, "weight"), text("click_url")});
+        }
+    }
+    out().put(fmt::format("\n{}\n", group ? "Ad groups" : "Creatives"));
+    grid.print(2);
+}
+
+// Dates of an ad group are those of its campaign's zone.
+std::string zone_in(Database& database, const Look& look) {
+    if (look.kind != Kind::campaign && look.kind != Kind::ad_group) {
+        return "UTC";
+    }
+    const std::string sql =
+        look.kind == Kind::campaign
+            ? "SELECT timezone FROM ads.campaigns WHERE id = $1"
+            : "SELECT c.timezone FROM ads.campaigns c JOIN ads.ad_groups g ON g.campaign_id = c.id "
+              "WHERE g.id = $1";
+    return database.value(sql, {look.id});
+}
+
+void print_object(Database& database, const Look& look, json_t* object) {
+    const Terms terms{currency_of(database), zone_in(database, look)};
+    const Json copy(json_copy(object));
+    for (const char* key : {"ad_groups", "creatives", "variants"}) {
+        json_object_del(copy.get(), key);
+    }
+    Grid grid({"FIELD", "VALUE"});
+    flatten("", copy.get(), terms, grid);
+    grid.print();
+    if (look.kind == Kind::campaign) {
+        print_below(json_object_get(object, "ad_groups"), Kind::ad_group, terms);
+    } else if (look.kind == Kind::ad_group) {
+        print_below(json_object_get(object, "creatives"), Kind::creative, terms);
+    } else if (look.kind == Kind::experiment) {
+        print_variants(database, object);
+    }
+}
+
+[[noreturn]] void not_there(const Look& look) {
+    throw Failure(Exit::bad_input, fmt::format("there is no {}.", called(look.kind, look.id)));
+}
+
+Json document_of(Database& database, uint64_t campaign) {
+    const std::string text =
+        database.value("SELECT ads.campaign_document($1)", {std::to_string(campaign)});
+    return Json(json_loadb(text.data(), text.size(), 0, nullptr));
+}
+
+Json placement_object(Database& database, const Look& look) {
+    const Json document = document_of(database, 0);
+    size_t i = 0;
+    json_t* item = nullptr;
+    json_array_foreach(json_object_get(document.get(), "placements"), i, item) {
+        if (text_at(item, "id") == look.id) {
+            return Json(json_incref(item));
+        }
+    }
+    not_there(look);
+}
+
+// As in the catalog; an ad group and a creative say what they stand in.
+Json object_of(Database& database, const Look& look) {
+    if (look.kind == Kind::advertiser) {
+        Json object = advertiser_object(database, look.id);
+        return object ? std::move(object) : (not_there(look), nullptr);
+    }
+    if (look.kind == Kind::placement) {
+        return placement_object(database, look);
+    }
+    const uint64_t id = id_of(look.kind, look.id);
+    const Place place =
+        look.kind == Kind::campaign ? Place{id, 0} : place_of(database, look.kind, id);
+    const Json document = document_of(database, place.campaign);
+    json_t* found = json_array_get(json_object_get(document.get(), "campaigns"), 0);
+    if (found == nullptr) {
+        not_there(look);
+    }
+    if (look.kind == Kind::campaign) {
+        return Json(json_incref(found));
+    }
+    if (look.kind == Kind::experiment) {
+        return Json(json_incref(with_id(json_object_get(document.get(), "experiments"), id)));
+    }
+    found = with_id(json_object_get(found, "ad_groups"), place.group);
+    if (look.kind == Kind::creative) {
+        found = with_id(json_object_get(found, "creatives"), id);
+    }
+    json_object_set_new(found, words_of(look.kind).parent,
+                        number_json(look.kind == Kind::ad_group ? place.campaign : place.group));
+    return Json(json_incref(found));
+}
+
+// ---- history ----
+
+std::string history_sql(const Look& look) {
+    std::string where =
+        fmt::format("(table_name = '{}' AND row_id = $1)", words_of(look.kind).table);
+    if (look.kind == Kind::ad_group || (look.kind == Kind::campaign && look.all)) {
+        const char* groups = look.kind == Kind::ad_group
+                                 ? "SELECT $1::bigint"
+                                 : "SELECT id FROM ads.ad_groups WHERE campaign_id = $1::bigint";
+        where += fmt::format(
+            " OR (table_name = 'ad_group_placements' AND row_id IN (SELECT g || '/' || p.id FROM "
+            "({}) AS t (g), ads.placements p))",
+            groups);
+        if (look.all) {
+            where += fmt::format(
+                " OR (table_name = 'ad_groups' AND row_id IN (SELECT g::text FROM ({0}) AS t (g)))"
+                " OR (table_name = 'creatives' AND row_id IN (SELECT k.id::text FROM ads.creatives "
+                "k WHERE k.ad_group_id IN ({0})))"
+                " OR (table_name = 'experiments' AND row_id IN (SELECT e.id::text FROM "
+                "ads.experiments e WHERE e.ad_group_id IN ({0})))",
+                groups);
+        }
+    }
+    if (look.kind == Kind::experiment) {
+        where +=
+            " OR (table_name = 'variants' AND row_id IN (SELECT e.id || '/' || k.id FROM "
+            "ads.experiments e JOIN ads.creatives k ON k.ad_group_id = e.ad_group_id "
+            "WHERE e.id = $1::bigint))";
+    }
+    return fmt::format(
+        "SELECT ads.moment_text(at) AS at, actor, action, table_name AS \"table\", row_id AS id, "
+        "before, after FROM ads.audit_log WHERE {} ORDER BY audit_log.id DESC{}",
+        where, look.limit == 0 ? "" : fmt::format(" LIMIT {}", look.limit));
+}
+
+Json row_of(std::string_view text) {
+    Json json(text.empty() ? nullptr : json_loadb(text.data(), text.size(), 0, nullptr));
+    return json ? std::move(json) : Json(json_object());
+}
+
+// "weight: 1 -> 5", "price: 2.50 EUR -> 3.00 EUR"
+std::string changed_fields(const Rows& rows, size_t row, const std::string& currency) {
+    constexpr std::string_view kMicro = "_micro";
+    const Json before = row_of(rows.at(row, 5));
+    const Json after = row_of(rows.at(row, 6));
+    if (rows.at(row, 2) == "verdict") {
+        return printable(text_at(after.get(), "why"));
+    }
+    if (rows.null(row, 5) || rows.null(row, 6)) {
+        return printable(text_at(rows.null(row, 6) ? before.get() : after.get(), "name"));
+    }
+    std::string text;
+    const char* key = nullptr;
+    json_t* value = nullptr;
+    json_object_foreach(after.get(), key, value) {
+        std::string_view name(key);
+        const bool money = name.ends_with(kMicro);
+        const auto text_of = [&](const json_t* one) {
+            return one == nullptr || json_is_null(one) ? "none"
+                   : money ? money_text(json_integer_value(one), currency)
+                           : dumped(one);
+        };
+        const json_t* old = json_object_get(before.get(), key);
+        if (name != "updated_at" && name != "archived_at" && json_equal(old, value) == 0) {
+            name.remove_suffix(money ? kMicro.size() : 0);
+            text += fmt::format("{}{}: {} -> {}", text.empty() ? "" : "; ", name, text_of(old),
+                                text_of(value));
+        }
+    }
+    return printable(text);
+}
+
+}  // namespace
+
+Exit show(const Look& look) {
+    Database database(look.access.database, "nginx-ads show");
+    try {
+        Look one = look;
+        one.id = found_id(database, look.kind, look.id);
+        const Json object = object_of(database, one);
+        if (Json delivery = delivery_of(database, one.kind, one.id)) {
+            json_object_set_new(object.get(), kDelivery, delivery.release());
+        }
+        look.access.json ? print_json(object) : print_object(database, one, object.get());
+        return Exit::ok;
+    } catch (const SqlError& e) {
+        throw explained(e);
+    }
+}
+
+// What is gone, and what never was, has a history by its id alone.
+Exit history(const Look& asked) {
+    Database database(asked.access.database, "nginx-ads history");
+    try {
+        Look look = asked;
+        if (look.kind != Kind::placement) {
+            look.id = found_id(database, look.kind, look.id);
+        }
+        const std::string& id = look.id;
+        const std::string sql = history_sql(look);
+        const Rows rows = database.run(sql, {id});
+        if (rows.empty()) {
+            object_of(database, look);  // says so if there is none
+        }
+        if (look.access.json) {
+            out().put(indented(database.value(
+                fmt::format("SELECT coalesce(json_agg(to_json(list)), '[]') FROM ({}) list", sql),
+                {id})));
+            return Exit::ok;
+        }
+        const std::string currency = currency_of(database);
+        Grid grid({"WHEN", "WHO", "DID", "WHAT", "CHANGE"});
+        for (size_t i = 0; i < rows.size(); i++) {
+            grid.add({std::string(rows.at(i, 0)), printable(rows.at(i, 1)),
+                      printable(rows.at(i, 2)),
+                      fmt::format("{} {}", printable(rows.at(i, 3)), printable(rows.at(i, 4))),
+                      changed_fields(rows, i, currency)});
+        }
+        grid.empty() ? out().put("no history\n") : grid.print();
+        return Exit::ok;
+    } catch (const SqlError& e) {
+        throw explained(e);
+    }
+}
+
+}  // namespace ads::cli

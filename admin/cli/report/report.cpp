@@ -1,0 +1,354 @@
+// nginx-ads report: figures from the hourly roll-ups, as a table, CSV or JSON.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "cli/common/grid.hpp"
+#include "cli/common/json.hpp"
+#include "cli/common/money.hpp"
+#include "cli/common/options.hpp"
+#include "cli/common/table.hpp"
+#include "cli/main/commands.hpp"
+#include "cli/report/report_data.hpp"
+
+namespace ads::cli {
+
+namespace {
+
+struct Options {
+    ReportQuery query;
+    std::string database;
+    std::string format = "table";
+    bool json = false;
+};
+
+constexpr std::string_view kNothing = "-";
+
+std::string upper(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(), [](char c) {
+        return static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    });
+    return text;
+}
+
+bool has_names(const std::string& dimension) {
+    return dimension == "campaign" || dimension == "ad-group" || dimension == "creative" ||
+           dimension == "placement";
+}
+
+bool has_ids(const std::string& dimension) {
+    return has_names(dimension) && dimension != "placement";
+}
+
+std::string percent(const std::optional<double>& rate, int places) {
+    return rate ? fmt::format("{:.{}f}%", 100 * *rate, places) : std::string(kNothing);
+}
+
+std::string change(double now, double before) {
+    return before > 0 ? fmt::format("{:+.0f}%", 100 * (now / before - 1)) : std::string(kNothing);
+}
+
+// ---- for people ----
+
+std::vector<std::string> cells_of(const Figures& figures, const Figures* before, bool filled,
+                                  const std::string& currency) {
+    std::vector<std::string> cells;
+    if (filled) {
+        cells = {grouped(figures.requests.value_or(0)), percent(figures.fill_rate, 1)};
+    }
+    cells.insert(cells.end(), {grouped(figures.serves), grouped(figures.impressions)});
+    if (before != nullptr) {
+        cells.insert(cells.end(), {grouped(before->impressions),
+                                   change(static_cast<double>(figures.impressions),
+                                          static_cast<double>(before->impressions))});
+    }
+    cells.insert(cells.end(),
+                 {percent(figures.viewable_rate, 1), grouped(figures.clicks),
+                  percent(figures.click_rate, 2), grouped(figures.conversions),
+                  grouped(figures.invalid), rounded_money(figures.spend_cents, currency)});
+    if (before != nullptr) {
+        cells.insert(cells.end(), {rounded_money(before->spend_cents, currency),
+                                   change(figures.spend_cents, before->spend_cents)});
+    }
+    cells.push_back(figures.ecpm_cents ? rounded_money(*figures.ecpm_cents, currency)
+                                       : std::string(kNothing));
+    return cells;
+}
+
+std::vector<std::string> heads_of(const std::vector<std::string>& dimensions, bool filled,
+                                  bool previous) {
+    std::vector<std::string> heads;
+    for (const auto& dimension : dimensions) {
+        heads.push_back(upper(dimension));
+        if (has_names(dimension)) {
+            heads.push_back("NAME");
+        }
+    }
+    if (filled) {
+        heads.insert(heads.end(), {"REQUESTS", "FILL"});
+    }
+    heads.insert(heads.end(), {"SERVES", "IMPRESSIONS"});
+    if (previous) {
+        heads.insert(heads.end(), {"BEFORE", "CHANGE"});
+    }
+    heads.insert(heads.end(), {"VIEWABLE", "CLICKS", "CTR", "CONVERSIONS", "INVALID", "SPEND"});
+    if (previous) {
+        heads.insert(heads.end(), {"SPENT BEFORE", "CHANGE OF SPEND"});
+    }
+    heads.push_back("ECPM");
+    return heads;
+}
+
+void show_table(const Options& options, const Report& report) {
+    if (report.rows.empty()) {
+        out().put(fmt::format("no events from {} to {}\n", report.period.from, report.period.to));
+        return;
+    }
+    const auto dimensions = report_dimensions(options.query.by);
+    const bool filled = std::any_of(report.rows.begin(), report.rows.end(),
+                                    [](const ReportRow& row) { return row.now.requests; });
+    const bool previous = options.query.previous;
+    Grid grid(heads_of(dimensions, filled, previous));
+    grid.spare({"INVALID", "CONVERSIONS", "SERVES", "VIEWABLE", "SPENT BEFORE", "BEFORE", "ECPM",
+                "CTR", "REQUESTS"});
+    for (const auto& row : report.rows) {
+        std::vector<std::string> cells;
+        for (size_t i = 0; i < dimensions.size(); i++) {
+            const std::string key = printable(row.keys[i].key);
+            cells.push_back(key.empty() ? std::string(kNothing) : key);
+            if (has_names(dimensions[i])) {
+                cells.push_back(printable(row.keys[i].name));
+            }
+        }
+        const auto figures =
+            cells_of(row.now, previous ? &row.before : nullptr, filled, report.currency);
+        cells.insert(cells.end(), figures.begin(), figures.end());
+        grid.add(std::move(cells));
+    }
+    const auto total = cells_of(report.total.now, previous ? &report.total.before : nullptr, filled,
+                                report.currency);
+    std::vector<std::string> foot = {"total"};
+    foot.resize(heads_of(dimensions, filled, previous).size() - total.size());
+    foot.insert(foot.end(), total.begin(), total.end());
+    grid.foot(std::move(foot));
+    grid.print();
+}
+
+// ---- for programs ----
+
+// RFC 4180. What a spreadsheet would take for a formula begins with a quote.
+std::string csv_field(std::string_view text) {
+    std::string field(text);
+    if (!field.empty() && std::string_view("=+-@\t\r").find(field[0]) != std::string_view::npos) {
+        field.insert(0, 1, '\'');
+    }
+    if (field.find_first_of(",\"\r\n") == std::string::npos) {
+        return field;
+    }
+    for (size_t at = 0; (at = field.find('"', at)) != std::string::npos; at += 2) {
+        field.insert(at, 1, '"');
+    }
+    return fmt::format("\"{}\"", field);
+}
+
+template <class T>
+std::string csv_number(const std::optional<T>& number) {
+    return number ? fmt::format("{}", *number) : std::string();
+}
+
+std::string csv_figures(const Figures& f) {
+    return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_number(f.requests),
+                       csv_number(f.unfilled), csv_number(f.fill_rate), f.serves, f.impressions,
+                       f.viewables, csv_number(f.viewable_rate), f.clicks, csv_number(f.click_rate),
+                       f.conversions, f.invalid, f.spend_cents, csv_number(f.ecpm_cents));
+}
+
+void show_csv(const Options& options, const Report& report) {
+    constexpr std::string_view kFigures[] = {
+        "requests",  "unfilled",      "fill_rate", "serves", "impressions",
+        "viewables", "viewable_rate", "clicks",    "ctr",    "conversions",
+        "invalid",   "spend_cents",   "ecpm_cents"};
+    std::string head;
+    for (const auto& dimension : report_dimensions(options.query.by)) {
+        std::string column = dimension;
+        std::replace(column.begin(), column.end(), '-', '_');
+        head +=
+            head.empty() ? fmt::format("{},name", column) : fmt::format(",{0},{0}_name", column);
+    }
+    head += fmt::format(",{}", fmt::join(kFigures, ","));
+    if (options.query.previous) {
+        head += fmt::format(",previous_{}", fmt::join(kFigures, ",previous_"));
+    }
+    out().put(head + '\n');
+    for (const auto& row : report.rows) {
+        for (const auto& key : row.keys) {
+            out().put(fmt::format("{},{},", csv_field(key.key), csv_field(key.name)));
+        }
+        out().put(csv_figures(row.now));
+        out().put(options.query.previous ? "," + csv_figures(row.before) + "\n" : "\n");
+    }
+}
+
+template <class T>
+json_t* number_or_null(const std::optional<T>& number) {
+    if (!number) {
+        return json_null();
+    }
+    if constexpr (std::is_integral_v<T>) {
+        return number_json(*number);
+    } else {
+        return json_real(*number);
+    }
+}
+
+json_t* figures_json(const Figures& f, json_t* object) {
+    const auto set = [&](const char* name, json_t* value) {
+        json_object_set_new(object, name, value);
+    };
+    set("requests", number_or_null(f.requests));
+    set("unfilled", number_or_null(f.unfilled));
+    set("fill_rate", number_or_null(f.fill_rate));
+    set("serves", number_json(f.serves));
+    set("impressions", number_json(f.impressions));
+    set("viewables", number_json(f.viewables));
+    set("viewable_rate", number_or_null(f.viewable_rate));
+    set("clicks", number_json(f.clicks));
+    set("ctr", number_or_null(f.click_rate));
+    set("conversions", number_json(f.conversions));
+    set("invalid", number_json(f.invalid));
+    set("spend_cents", json_real(f.spend_cents));
+    set("ecpm_cents", number_or_null(f.ecpm_cents));
+    return object;
+}
+
+json_t* row_json(const ReportRow& row, const std::vector<std::string>& dimensions, bool previous) {
+    json_t* object = json_object();
+    for (size_t i = 0; i < row.keys.size(); i++) {
+        const auto& [key, name] = row.keys[i];
+        json_object_set_new(object, i == 0 ? "key" : "key2",
+                            has_ids(dimensions[i])
+                                ? json_integer(std::strtoll(key.c_str(), nullptr, 10))
+                                : text_json(key));
+        json_object_set_new(object, i == 0 ? "name" : "name2", text_json(name));
+    }
+    figures_json(row.now, object);
+    if (previous) {
+        json_object_set_new(object, "previous", figures_json(row.before, json_object()));
+    }
+    return object;
+}
+
+void show_json(const Options& options, const Report& report) {
+    const bool previous = options.query.previous;
+    const auto dimensions = report_dimensions(options.query.by);
+    const Json root(json_object());
+    const auto set = [&](json_t* object, const char* name, const std::string& text) {
+        json_object_set_new(object, name, text_json(text));
+    };
+    set(root.get(), "by", options.query.by);
+    set(root.get(), "from", report.period.from);
+    set(root.get(), "to", report.period.to);
+    json_object_set_new(root.get(), "currency",
+                        report.currency.empty() ? json_null() : text_json(report.currency));
+    if (previous) {
+        json_t* before = json_object();
+        set(before, "from", report.before.from);
+        set(before, "to", report.before.to);
+        json_object_set_new(root.get(), "previous", before);
+    }
+    json_t* list = json_array();
+    for (const auto& row : report.rows) {
+        json_array_append_new(list, row_json(row, dimensions, previous));
+    }
+    json_object_set_new(root.get(), "rows", list);
+    json_object_set_new(root.get(), "total", row_json(report.total, {}, previous));
+    print_json(root);
+}
+
+Validator is_report_by() {
+    return Validator(
+        [](const std::string& text) {
+            return !report_dimensions(text).empty()
+                       ? std::string()
+                       : fmt::format("must be one or two of {}, not \"{}\"",
+                                     fmt::join(all_report_dimensions(), ", "), printable(text));
+        },
+        "WHAT", all_report_dimensions());
+}
+
+Validator is_bound() {
+    return Validator(
+        [](const std::string& text) {
+            return is_period_bound(text)
+                       ? std::string()
+                       : fmt::format(
+                             "must be a day like 2026-11-18, today or yesterday, or a time "
+                             "like 2026-11-18T04:00:00Z or seconds since 1970, not \"{}\"",
+                             printable(text));
+        },
+        "DAY", {"today", "yesterday", "now"});
+}
+
+Exit report(const Options& options) {
+    Database database(options.database, "nginx-ads report");
+    try {
+        const Report report = read_report(database, options.query);
+        options.json || options.format == "json" ? show_json(options, report)
+        : options.format == "csv"                ? show_csv(options, report)
+                                                 : show_table(options, report);
+    } catch (const SqlError& e) {
+        throw explained(e);
+    }
+    return Exit::ok;
+}
+
+}  // namespace
+
+void add_report(Arguments& app, Command& chosen) {
+    auto options = std::make_shared<Options>();
+    auto& query = options->query;
+    auto* sub = app.add_subcommand("report", "Print figures by campaign, creative, day and more");
+    sub->add_option("--by", query.by,
+                    fmt::format("{}; or two of them, as in campaign,day (default campaign)",
+                                fmt::join(all_report_dimensions(), ", ")))
+        ->check(is_report_by())
+        ->option_text("WHAT");
+    sub->add_option("--campaign", query.campaign, "Only this campaign")
+        ->check(whole_number(1, 0xffff'ffff))
+        ->option_text("ID");
+    sub->add_option("--advertiser", query.advertiser, "Only this advertiser's campaigns")
+        ->option_text("NAME");
+    sub->add_option("--placement", query.placement, "Only this placement")->option_text("ID");
+    sub->add_option("--from", query.from,
+                    "The first day, as in 2026-11-18, today or yesterday; or a time (default 30 "
+                    "days ago)")
+        ->check(is_bound())
+        ->option_text("DAY");
+    sub->add_option("--to", query.to, "The last day, which is included; or a time (default now)")
+        ->check(is_bound())
+        ->option_text("DAY");
+    sub->add_option("--timezone", query.zone, "Of days and hours (default UTC)")
+        ->option_text("ZONE");
+    sub->add_flag("--previous", query.previous, "Compare with the period before");
+    sub->add_option("--limit", query.limit, "At most so many rows (default all)")
+        ->check(whole_number(1, 1'000'000))
+        ->option_text("N");
+    sub->add_option("--format", options->format, "table (default), csv, json")
+        ->check(one_of({"table", "csv", "json"}))
+        ->option_text("FORMAT");
+    sub->add_flag("--json", options->json, "The same as --format json");
+    sub->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
+    sub->footer(
+        "Figures are of valid events, but for invalid and requests. In CSV and JSON money is "
+        "cents.\n"
+        "Requests and the fill rate are there by placement, day and hour.\n"
+        "\n"
+        "Examples:\n"
+        "  nginx-ads report --by campaign,day --from 2026-11-18 --to today\n"
+        "  nginx-ads report --by creative --campaign 7 --previous --format csv");
+    sub->callback([options, &chosen] { chosen = [options] { return report(*options); }; });
+}
+
+}  // namespace ads::cli

@@ -1,0 +1,15 @@
+// An event as one line of JSON.
+#pragma once
+
+#include "core/base/bytes.hpp"
+#include "core/event/event.hpp"
+
+namespace ads::cli {
+
+// Enough for any event: no byte of a record becomes more than six.
+inline constexpr size_t kMaxLine = 6 * kMaxRecord + 1024;
+
+// The object and a line feed. Writes valid JSON whatever the strings hold.
+void write_event(Out& out, const Event& event);
+
+}  // namespace ads::cli

@@ -1,0 +1,324 @@
+// nginx-ads why: why an ad group is not served, or less than it should be.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "cli/catalog/catalog_file.hpp"
+#include "cli/catalog/catalog_source.hpp"
+#include "cli/common/http.hpp"
+#include "cli/common/json.hpp"
+#include "cli/common/options.hpp"
+#include "cli/common/table.hpp"
+#include "cli/main/commands.hpp"
+#include "cli/main/usage.hpp"
+#include "cli/why/node_status.hpp"
+#include "cli/why/why_facts.hpp"
+#include "cli/why/why_show.hpp"
+
+namespace ads::cli {
+
+using diagnosis::Diagnosis;
+
+namespace {
+
+constexpr size_t kPageRows = 1000;
+
+struct Options {
+    std::string ad_group;
+    std::string campaign;
+    CatalogOptions catalog;
+    std::string url;
+    std::string timeout = "5s";
+    std::string at;
+    bool json = false;
+};
+
+std::optional<Id> number_in(const std::string& text) {
+    Id id = 0;
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), id);
+    const bool whole = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
+    return whole && id > 0 ? std::optional(id) : std::nullopt;
+}
+
+// An ad group, and the campaign that it is in.
+struct Found {
+    const catalog::Campaign* campaign = nullptr;
+    const catalog::AdGroup* group = nullptr;
+};
+
+// By its id, or by a name that only one of them has. `things` are all there are.
+template <class Thing>
+const Thing& find(const std::vector<const Thing*>& things, const std::string& text,
+                  std::string_view what, const std::string& source) {
+    const auto id = number_in(text);
+    std::vector<const Thing*> named;
+    std::vector<std::string> names;
+    for (const Thing* thing : things) {
+        if (id && thing->id == *id) {
+            return *thing;
+        }
+        if (thing->name == text) {
+            named.push_back(thing);
+        }
+        names.push_back(thing->name);
+    }
+    if (named.size() == 1) {
+        return *named[0];
+    }
+    if (named.size() > 1) {
+        std::string ids;
+        for (const Thing* thing : named) {
+            ids += fmt::format("{}{}", ids.empty() ? "" : ", ", thing->id);
+        }
+        throw Failure(Exit::bad_input,
+                      fmt::format("{} {}s are called \"{}\": {}. Name one by its id.", named.size(),
+                                  what, printable(text), ids));
+    }
+    const std::string best = id ? std::string() : nearest(text, names);
+    throw Failure(
+        Exit::bad_input,
+        fmt::format("there is no {} {} in {}{}", what,
+                    id ? text : fmt::format("\"{}\"", printable(text)), source,
+                    best.empty() ? std::string(".")
+                                 : fmt::format(": did you mean \"{}\"?", printable(best))));
+}
+
+const catalog::Campaign& find_campaign(const catalog::Document& document, const std::string& text,
+                                       const std::string& source) {
+    std::vector<const catalog::Campaign*> campaigns;
+    for (const auto& campaign : document.campaigns) {
+        campaigns.push_back(&campaign);
+    }
+    return find(campaigns, text, "campaign", source);
+}
+
+Found find_group(const catalog::Document& document, const std::string& text,
+                 const std::string& source) {
+    std::vector<const catalog::AdGroup*> groups;
+    for (const auto& campaign : document.campaigns) {
+        for (const auto& group : campaign.ad_groups) {
+            groups.push_back(&group);
+        }
+    }
+    const catalog::AdGroup& group = find(groups, text, "ad group", source);
+    for (const auto& campaign : document.campaigns) {
+        const auto& list = campaign.ad_groups;
+        if (!list.empty() && &group >= list.data() && &group < list.data() + list.size()) {
+            return {&campaign, &group};
+        }
+    }
+    return {};
+}
+
+class Why {
+public:
+    explicit Why(const Options& options) : options_(options) {}
+
+    Exit run() {
+        if (!read()) {
+            return Exit::bad_input;
+        }
+        if (!source_) {
+            show_node();
+            return Exit::ok;
+        }
+        resolve();
+        add_facts();
+        diagnosis::Diagnoser diagnoser(std::move(source_->document), std::move(facts_));
+        options_.ad_group.empty() ? show_several(diagnoser) : show_one(diagnoser);
+        return Exit::ok;
+    }
+
+private:
+    // False: what is wrong with the catalog has been said.
+    bool read() {
+        if (catalog_from(options_.catalog) == CatalogFrom::nowhere && !options_.url.empty() &&
+            number_in(options_.ad_group)) {
+            return true;  // the node alone
+        }
+        const auto& from = options_.catalog;
+        const bool asked = !from.file.empty() || !from.state.empty() || !from.database.empty();
+        try {
+            source_ = read_catalog(from, "nginx-ads why");
+            return source_.has_value();
+        } catch (const Failure& e) {
+            if (asked || options_.url.empty() || !number_in(options_.ad_group)) {
+                throw;
+            }
+            warn(fmt::format("the catalog is not looked at: {}", e.what()));
+            return true;
+        }
+    }
+
+    // Ids last: what they lead to moves with the document.
+    void resolve() {
+        if (!options_.ad_group.empty()) {
+            ad_group_ = find_group(source_->document, options_.ad_group, source_->name).group->id;
+        }
+        if (!options_.campaign.empty()) {
+            campaign_ = find_campaign(source_->document, options_.campaign, source_->name).id;
+        }
+    }
+
+    void add_facts() {
+        facts_.now = moment(options_.at);
+        facts_.managed = source_->managed;
+        facts_.stops = source_->stops;
+        if (source_->database != nullptr) {
+            try {
+                add_database_facts(*source_->database, facts_);
+            } catch (const SqlError& e) {
+                throw explained(e);
+            }
+        }
+        if (options_.url.empty()) {
+            return;
+        }
+        if (ad_group_ != 0) {
+            add_page(fmt::format("ad_group={}", ad_group_));
+            return;
+        }
+        const std::string filter = campaign_ == 0 ? "" : fmt::format("campaign={}&", campaign_);
+        for (uint64_t after = 0;;) {
+            const auto [rows, last] =
+                add_page(fmt::format("{}limit={}&after={}", filter, kPageRows, after));
+            if (rows < kPageRows || last <= after) {
+                return;
+            }
+            after = last;
+        }
+    }
+
+    // How many rows, and the id of the last one.
+    std::pair<size_t, uint64_t> add_page(const std::string& query) {
+        const Json status = node_status(options_.url, query, options_.timeout);
+        if (!warned_) {
+            warn_of_node(status.get());
+            warned_ = true;
+        }
+        add_node_facts(status.get(), facts_, source_->document);
+        const json_t* groups = json_object_get(status.get(), "ad_groups");
+        const size_t rows = json_array_size(groups);
+        if (ad_group_ != 0 && !facts_.counts.contains(ad_group_)) {
+            warn(fmt::format("there is no ad group {} in the catalog of {}.", ad_group_,
+                             shown_url(options_.url)));
+        }
+        return {rows, rows == 0 ? 0 : number_of(json_array_get(groups, rows - 1), "id")};
+    }
+
+    void show(const Diagnosis& d, bool catalog_known) const {
+        if (options_.json) {
+            print_json(Json(diagnosis_json(d)));
+            return;
+        }
+        show_diagnosis(d, catalog_known);
+        if (options_.url.empty() && d.verdict == diagnosis::Verdict::fine) {
+            out().put(
+                wrapped("\nNo node was asked: --status-url URL shows what one served and "
+                        "refused today.",
+                        0, terminal_width()));
+        }
+    }
+
+    void show_one(diagnosis::Diagnoser& diagnoser) const {
+        const Found found = find_group(diagnoser.document(), std::to_string(ad_group_), "");
+        show(diagnoser.diagnose(*found.campaign, *found.group), true);
+    }
+
+    void show_several(diagnosis::Diagnoser& diagnoser) const {
+        std::vector<Diagnosis> list;
+        if (campaign_ != 0) {
+            const auto& campaign =
+                find_campaign(diagnoser.document(), std::to_string(campaign_), "");
+            for (const auto& group : campaign.ad_groups) {
+                list.push_back(diagnoser.diagnose(campaign, group));
+            }
+            diagnosis::sort_worst_first(list);
+        } else {
+            list = diagnoser.under_delivering();
+        }
+        if (options_.json) {
+            const Json root(json_array());
+            for (const auto& d : list) {
+                json_array_append_new(root.get(), diagnosis_json(d));
+            }
+            print_json(root);
+        } else if (list.empty()) {
+            out().put(campaign_ == 0 ? "Nothing is known to be in the way of any ad group.\n"
+                                     : "The campaign has no ad group.\n");
+        } else {
+            show_diagnoses(list);
+        }
+    }
+
+    // Without a catalog: only what the node says.
+    void show_node() const {
+        const Id id = *number_in(options_.ad_group);
+        const Json status =
+            node_status(options_.url, fmt::format("ad_group={}", id), options_.timeout);
+        diagnosis::Facts facts;
+        catalog::Document none;
+        add_node_facts(status.get(), facts, none);
+        const auto counts = facts.counts.find(id);
+        if (counts == facts.counts.end()) {
+            throw Failure(Exit::bad_input,
+                          fmt::format("there is no ad group {} in the catalog of {}.", id,
+                                      shown_url(options_.url)));
+        }
+        warn_of_node(status.get());
+        const json_t* groups = json_object_get(status.get(), "ad_groups");
+        uint64_t campaign = 0;
+        for (size_t i = 0; i < json_array_size(groups); i++) {
+            const json_t* group = json_array_get(groups, i);
+            campaign = number_of(group, "id") == id ? number_of(group, "campaign") : campaign;
+        }
+        show(diagnosis::diagnose_counts(static_cast<Id>(campaign), id, counts->second), false);
+    }
+
+    const Options& options_;
+    std::optional<CatalogSource> source_;
+    diagnosis::Facts facts_;
+    Id ad_group_ = 0;
+    Id campaign_ = 0;
+    bool warned_ = false;
+};
+
+}  // namespace
+
+void add_why(Arguments& app, Command& chosen) {
+    auto options = std::make_shared<Options>();
+    auto* sub = app.add_subcommand("why", "Say why an ad group is not served, and what to do");
+    auto* ad_group = sub->add_option("AD_GROUP", options->ad_group,
+                                     "Its id or name (default all that deliver too little)")
+                         ->option_text(" ");
+    sub->add_option("--campaign", options->campaign,
+                    "All ad groups of this campaign, an id or a name")
+        ->excludes(ad_group)
+        ->option_text("CAMPAIGN");
+    add_catalog_options(*sub, options->catalog);
+    sub->add_option("--status-url", options->url, "Where a running node has ads_status")
+        ->check(is_web_address())
+        ->option_text("URL");
+    sub->add_option("--timeout", options->timeout, "Wait no longer (default 5s)")
+        ->check(is_timeout())
+        ->option_text("TIME");
+    sub->add_option("--at", options->at, "As of this moment, RFC 3339 (default now)")
+        ->check(is_moment())
+        ->option_text("TIME");
+    sub->add_flag("--json", options->json, "Print an object, or an array of several");
+    sub->footer(
+        "It reads the catalog first: statuses, flights, schedules, sizes, floors, budgets, the\n"
+        "tiers above and the stop list. Then it counts: what PostgreSQL has of the last days, and\n"
+        "with --status-url what a node served and refused today, in the campaign's time zone.\n"
+        "Refusals by targeting are counted on one request in 64 and scaled: ~ marks them.\n"
+        "\n"
+        "Example:\n"
+        "  nginx-ads why 12\n"
+        "  nginx-ads why --campaign Spring --catalog catalog.json\n"
+        "  nginx-ads why 12 --status-url http://127.0.0.1/console/status");
+    sub->callback([options, &chosen] { chosen = [options] { return Why(*options).run(); }; });
+}
+
+}  // namespace ads::cli

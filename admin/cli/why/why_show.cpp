@@ -1,0 +1,259 @@
+#include "cli/why/why_show.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "cli/common/output.hpp"
+#include "cli/common/table.hpp"
+#include "cli/why/reasons.hpp"
+
+namespace ads::cli {
+
+using diagnosis::Cause;
+using diagnosis::Counts;
+using diagnosis::Diagnosis;
+using diagnosis::Kind;
+using diagnosis::Object;
+using diagnosis::Verdict;
+
+namespace {
+
+std::string titled(std::string_view kind, const Object& object) {
+    return object.name.empty()
+               ? fmt::format("{} {}", kind, object.id)
+               : fmt::format("{} {} \"{}\"", kind, object.id, printable(object.name));
+}
+
+// An ad group can wait for something else than what is wrong with it.
+std::string_view words_of(const Diagnosis& d) {
+    switch (d.verdict) {
+        case Verdict::blocked:
+            return "cannot be served";
+        case Verdict::limited:
+            return "is served less than it could be";
+        case Verdict::used_up:
+            return "has had all that it may have";
+        case Verdict::off:
+            return "is not to be served now";
+        case Verdict::fine:
+            return "nothing is known to be in its way";
+    }
+    return {};
+}
+
+Colour colour_of(Verdict verdict) {
+    return verdict == Verdict::fine                                     ? Colour::green
+           : verdict == Verdict::blocked || verdict == Verdict::limited ? Colour::red
+                                                                        : Colour::yellow;
+}
+
+std::string sentence(std::string text) {
+    if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') {
+        text[0] = static_cast<char>(text[0] - 'a' + 'A');
+    }
+    return printable(text) + ".";
+}
+
+void show_cause(const Cause& cause, size_t indent, size_t width) {
+    const std::string likely = cause.extent == diagnosis::Extent::maybe ? "Perhaps: " : "";
+    out().put(wrapped(likely.empty() ? sentence(cause.what) : likely + printable(cause.what) + ".",
+                      indent, width));
+    out().put(wrapped(sentence(cause.remedy), indent + 2, width));
+}
+
+// ---- the counts of a node ----
+
+class Funnel {
+public:
+    explicit Funnel(const Counts& counts)
+        : counts_(counts),
+          width_(terminal_width()),
+          bar_(std::clamp<size_t>(width_ - std::min<size_t>(width_, 54), 8, 40)) {}
+
+    void show() const {
+        const auto of = [](uint64_t part, uint64_t whole, std::string_view what) {
+            return whole == 0
+                       ? std::string()
+                       : fmt::format("  {:.1f}% of {}",
+                                     100.0 * static_cast<double>(part) / static_cast<double>(whole),
+                                     what);
+        };
+        const uint64_t most = std::max({counts_.serves, counts_.impressions, counts_.clicks});
+        row("served", counts_.serves, most, false, Colour::green, "");
+        row("impressions", counts_.impressions, most, false, Colour::green,
+            of(counts_.impressions, counts_.serves, "served"));
+        row("clicks", counts_.clicks, most, false, Colour::green,
+            of(counts_.clicks, counts_.impressions, "impressions"));
+        out().put("\n");
+        refusals();
+    }
+
+private:
+    void row(std::string_view name, uint64_t count, uint64_t most, bool estimate, Colour colour,
+             const std::string& note) const {
+        const double share = most == 0 ? 0 : static_cast<double>(count) / static_cast<double>(most);
+        const std::string number = (estimate ? "~" : "") + grouped(count);
+        const std::string line = bar(share, bar_);
+        out().put(fmt::format("  {:<12}{:>14}{}{}{}\n", name, number, line.empty() ? "" : "  ",
+                              painted(STDOUT_FILENO, colour, line), note));
+    }
+
+    void refusals() const {
+        if (counts_.refused.empty()) {
+            out().put(wrapped(counts_.serves > 0 || !counts_.stopped.empty()
+                                  ? "Nothing was refused today."
+                                  : "Nothing was refused today, either: nobody asked for its "
+                                    "placements, or others were drawn. Refusals by targeting are "
+                                    "counted on one request in 64.",
+                              0, width_));
+            return;
+        }
+        const bool estimates = std::any_of(counts_.refused.begin(), counts_.refused.end(),
+                                           [](const auto& r) { return r.estimate; });
+        out().put(fmt::format("Not served, by reason{}\n",
+                              estimates ? "; ~ is an estimate from a sample of the requests" : ""));
+        for (const auto& refused : counts_.refused) {
+            out().put("\n");
+            row(printable(refused.name), refused.count, counts_.refused.front().count,
+                refused.estimate, Colour::yellow, "");
+            if (refused.reason == Reason::status && !counts_.stopped.empty()) {
+                out().put(
+                    wrapped("the emergency stop, or a status that is not active.", 4, width_));
+            } else if (refused.reason) {
+                const Words& words = cli::words_of(*refused.reason);
+                out().put(wrapped(fmt::format("{}; {}.", words.what, words.hint), 4, width_));
+            }
+        }
+    }
+
+    const Counts& counts_;
+    const size_t width_;
+    const size_t bar_;  // columns of the longest
+};
+
+json_t* object_json(const Object& object) {
+    json_t* json = json_object();
+    json_object_set_new(json, "kind", text_json(name_of(object.kind)));
+    json_object_set_new(json, "id",
+                        object.kind == diagnosis::ObjectKind::placement ||
+                                object.kind == diagnosis::ObjectKind::advertiser
+                            ? text_json(object.id)
+                            : number_json(std::stoull(object.id)));
+    json_object_set_new(json, "name", text_json(object.name));
+    return json;
+}
+
+json_t* cause_json(const Cause& cause) {
+    json_t* json = json_object();
+    json_object_set_new(json, "reason", text_json(name_of(cause.kind)));
+    json_object_set_new(json, "extent", text_json(name_of(cause.extent)));
+    json_object_set_new(json, "object", object_json(cause.object));
+    json_object_set_new(json, "what", text_json(cause.what));
+    json_object_set_new(json, "remedy", text_json(cause.remedy));
+    json_t* placements = json_array();
+    for (const auto& placement : cause.placements) {
+        json_array_append_new(placements, text_json(placement));
+    }
+    json_object_set_new(json, "placements", placements);
+    return json;
+}
+
+json_t* refused_json(const Counts& counts) {
+    json_t* list = json_array();
+    for (const auto& refused : counts.refused) {
+        const Words words = refused.reason ? cli::words_of(*refused.reason) : Words{};
+        json_t* object = json_object();
+        json_object_set_new(object, "reason", text_json(refused.name));
+        json_object_set_new(object, "count", number_json(refused.count));
+        json_object_set_new(object, "estimate", json_boolean(refused.estimate));
+        json_object_set_new(object, "what", text_json(words.what));
+        json_object_set_new(object, "hint", text_json(words.hint));
+        json_array_append_new(list, object);
+    }
+    return list;
+}
+
+}  // namespace
+
+void show_diagnosis(const Diagnosis& d, bool catalog_known) {
+    const size_t width = terminal_width();
+    const std::string day = d.counts ? ", " + printable(d.counts->day) : "";
+    out().put(fmt::format("{} of {}{}\n\n",
+                          painted(STDOUT_FILENO, Colour::bold, titled("Ad group", d.ad_group)),
+                          titled("campaign", d.campaign), day));
+    if (catalog_known) {
+        std::string verdict = sentence(std::string(words_of(d)));
+        verdict.back() = d.causes.empty() ? '.' : ':';
+        out().put(fmt::format("{}\n", painted(STDOUT_FILENO, colour_of(d.verdict), verdict)));
+    }
+    for (const auto& cause : d.causes) {
+        out().put("\n");
+        show_cause(cause, 2, width);
+    }
+    if (!d.causes.empty() && d.counts) {
+        out().put("\n");
+    }
+    if (d.delivery) {
+        out().put(fmt::format("{}It has delivered {:.0f}% of what it should have by now.\n{}",
+                              catalog_known && !d.counts ? "\n" : "", 100 * *d.delivery,
+                              d.counts ? "\n" : ""));
+    } else if (catalog_known && d.counts && d.causes.empty()) {
+        out().put("\n");
+    }
+    if (d.counts) {
+        Funnel(*d.counts).show();
+    }
+}
+
+void show_diagnoses(const std::vector<Diagnosis>& list) {
+    const size_t width = terminal_width();
+    bool first = true;
+    for (const auto& d : list) {
+        const std::string delivery =
+            d.delivery ? fmt::format(" ({:.0f}% delivered)", 100 * *d.delivery) : "";
+        out().put(fmt::format("{}{} of {}: {}{}\n", first ? "" : "\n",
+                              painted(STDOUT_FILENO, Colour::bold, titled("Ad group", d.ad_group)),
+                              titled("campaign", d.campaign),
+                              painted(STDOUT_FILENO, colour_of(d.verdict), words_of(d)), delivery));
+        first = false;
+        for (const auto& cause : d.causes) {
+            show_cause(cause, 2, width);
+        }
+    }
+}
+
+json_t* diagnosis_json(const Diagnosis& d) {
+    json_t* root = json_object();
+    const auto set = [&](const char* name, json_t* value) {
+        json_object_set_new(root, name, value);
+    };
+    set("ad_group", number_json(std::stoull(d.ad_group.id)));
+    set("name", text_json(d.ad_group.name));
+    set("campaign", number_json(std::stoull(d.campaign.id)));
+    set("campaign_name", text_json(d.campaign.name));
+    set("verdict", text_json(name_of(d.verdict)));
+    json_t* causes = json_array();
+    for (const auto& cause : d.causes) {
+        json_array_append_new(causes, cause_json(cause));
+    }
+    set("causes", causes);
+    set("delivery", d.delivery ? json_real(*d.delivery) : json_null());
+    const auto number = [&](uint64_t Counts::*field) {
+        return d.counts ? number_json((*d.counts).*field) : json_null();
+    };
+    set("day", d.counts ? text_json(d.counts->day) : json_null());
+    set("stopped",
+        d.counts && !d.counts->stopped.empty() ? text_json(d.counts->stopped) : json_null());
+    set("serves", number(&Counts::serves));
+    set("impressions", number(&Counts::impressions));
+    set("viewables", number(&Counts::viewables));
+    set("clicks", number(&Counts::clicks));
+    set("conversions", number(&Counts::conversions));
+    set("spend_cents", d.counts ? json_real(d.counts->spend_cents) : json_null());
+    set("refused", d.counts ? refused_json(*d.counts) : json_null());
+    return root;
+}
+
+}  // namespace ads::cli

@@ -1,0 +1,19 @@
+// How nginx-ads why prints what it found.
+#pragma once
+
+#include <vector>
+
+#include "cli/common/json.hpp"
+#include "diagnosis/diagnosis.hpp"
+
+namespace ads::cli {
+
+// One ad group with all there is: causes, what to do, and the counts of a node.
+void show_diagnosis(const diagnosis::Diagnosis& diagnosis, bool catalog_known);
+
+// Several, each with its causes.
+void show_diagnoses(const std::vector<diagnosis::Diagnosis>& list);
+
+json_t* diagnosis_json(const diagnosis::Diagnosis& diagnosis);
+
+}  // namespace ads::cli

@@ -1,0 +1,219 @@
+#include "core/base/ip_address.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <utility>
+
+namespace ads {
+
+namespace {
+
+// Takes 0 … 255 off the front, written in the one way.
+std::optional<uint8_t> take_octet(std::string_view& text) {
+    const size_t size = std::min(text.find_first_not_of("0123456789"), text.size());
+    if (size == 0 || size > 3 || (size > 1 && text[0] == '0')) {
+        return std::nullopt;
+    }
+    unsigned value = 0;
+    std::from_chars(text.data(), text.data() + size, value);
+    text.remove_prefix(size);
+    return value <= 255 ? std::optional(static_cast<uint8_t>(value)) : std::nullopt;
+}
+
+bool parse_v4(std::string_view text, uint8_t* to) {
+    for (int i = 0; i < 4; i++) {
+        if (i > 0) {
+            if (!text.starts_with('.')) {
+                return false;
+            }
+            text.remove_prefix(1);
+        }
+        const auto octet = take_octet(text);
+        if (!octet) {
+            return false;
+        }
+        to[i] = *octet;
+    }
+    return text.empty();
+}
+
+// Groups of four hex digits between colons; the last may be an IPv4 address.
+// Appends to bytes[0 … size).
+bool parse_groups(std::string_view text, uint8_t (&bytes)[16], size_t& size) {
+    size = 0;
+    while (!text.empty()) {
+        const size_t end = std::min(text.find(':'), text.size());
+        const std::string_view group = text.substr(0, end);
+        const bool last = end == text.size();
+        if (last && group.find('.') != group.npos) {
+            if (size > 12 || !parse_v4(group, bytes + size)) {
+                return false;
+            }
+            size += 4;
+            return true;
+        }
+        unsigned value = 0;
+        const auto [stop, error] =
+            std::from_chars(group.data(), group.data() + group.size(), value, 16);
+        if (group.empty() || group.size() > 4 || size > 14 || error != std::errc() ||
+            stop != group.data() + group.size()) {
+            return false;
+        }
+        bytes[size++] = static_cast<uint8_t>(value >> 8);
+        bytes[size++] = static_cast<uint8_t>(value);
+        if (last) {
+            return true;
+        }
+        text.remove_prefix(end + 1);
+        if (text.empty()) {  // "1:"
+            return false;
+        }
+    }
+    return true;
+}
+
+std::optional<IpAddress> parse_v6(std::string_view text) {
+    IpAddress address;
+    address.v6 = true;
+    uint8_t front[16];
+    uint8_t back[16];
+    size_t front_size = 0;
+    size_t back_size = 0;
+    const size_t gap = text.find("::");
+    const bool compressed = gap != text.npos;
+    // A dotted quad may only end the whole of it.
+    if (compressed && text.substr(0, gap).find('.') != text.npos) {
+        return std::nullopt;
+    }
+    if (!parse_groups(text.substr(0, gap), front, front_size) ||
+        (compressed && !parse_groups(text.substr(gap + 2), back, back_size))) {
+        return std::nullopt;
+    }
+    if (compressed ? front_size + back_size > 14 : front_size != 16) {
+        return std::nullopt;
+    }
+    std::copy_n(front, front_size, address.bytes.begin());
+    std::copy_n(back, back_size, address.bytes.end() - static_cast<ptrdiff_t>(back_size));
+    return address;
+}
+
+// The first of the longest runs of groups that are zero: where, how many.
+std::pair<size_t, size_t> longest_zeros(const std::array<uint8_t, 16>& bytes) {
+    std::pair<size_t, size_t> best{0, 0};
+    size_t length = 0;
+    for (size_t i = 0; i < 8; i++) {
+        length = bytes[2 * i] == 0 && bytes[2 * i + 1] == 0 ? length + 1 : 0;
+        if (length > best.second) {
+            best = {i + 1 - length, length};
+        }
+    }
+    return best;
+}
+
+struct Network {
+    std::array<uint8_t, 16> prefix;
+    unsigned bits;
+    const char* what;
+};
+
+bool within(const std::array<uint8_t, 16>& bytes, const Network& network) {
+    for (unsigned i = 0; i * 8 < network.bits; i++) {
+        const unsigned left = network.bits - i * 8;
+        const auto mask = static_cast<uint8_t>(left >= 8 ? 0xff : 0xff << (8 - left));
+        if (((bytes[i] ^ network.prefix[i]) & mask) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// https://www.iana.org/assignments/iana-ipv4-special-registry, and two that
+// clouds answer on.
+constexpr Network kV4[] = {
+    {{0}, 8, "this network"},
+    {{10}, 8, "a private network"},
+    {{100, 64}, 10, "a carrier's inner network"},
+    {{127}, 8, "this machine"},
+    {{168, 63, 129, 16}, 32, "a cloud's inner service"},
+    {{169, 254}, 16, "a link-local address"},
+    {{172, 16}, 12, "a private network"},
+    {{192, 0, 0}, 24, "reserved for protocols"},
+    {{192, 0, 2}, 24, "reserved for documentation"},
+    {{192, 88, 99}, 24, "a 6to4 relay"},
+    {{192, 168}, 16, "a private network"},
+    {{198, 18}, 15, "reserved for benchmarks"},
+    {{198, 51, 100}, 24, "reserved for documentation"},
+    {{203, 0, 113}, 24, "reserved for documentation"},
+    {{224}, 4, "a multicast address"},
+    {{240}, 4, "reserved"},
+};
+
+// Only 2000::/3 is public, and of it not all. The first ones that fit count.
+constexpr Network kV6[] = {
+    {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 128, "no address"},
+    {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}, 128, "this machine"},
+    {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}, 96, "an IPv4 address in disguise"},
+    {{0, 0x64, 0xff, 0x9b}, 32, "an IPv4 address in disguise"},
+    {{0x01, 0x00}, 64, "a black hole"},
+    {{0x20, 0x01}, 23, "reserved for protocols"},
+    {{0x20, 0x01, 0x0d, 0xb8}, 32, "reserved for documentation"},
+    {{0x20, 0x02}, 16, "an IPv4 address in disguise"},
+    {{0x3f, 0xff}, 20, "reserved for documentation"},
+    {{0xfc}, 7, "a private network"},
+    {{0xfe, 0x80}, 10, "a link-local address"},
+    {{0xff}, 8, "a multicast address"},
+};
+
+constexpr Network kPublicV6 = {{0x20}, 3, nullptr};
+
+}  // namespace
+
+std::optional<IpAddress> parse_ip(std::string_view text) {
+    if (text.find(':') != text.npos) {
+        return parse_v6(text);
+    }
+    IpAddress address;
+    return parse_v4(text, address.bytes.data()) ? std::optional(address) : std::nullopt;
+}
+
+std::string ip_text(const IpAddress& address) {
+    const auto& b = address.bytes;
+    char text[16];
+    if (!address.v6) {
+        std::snprintf(text, sizeof text, "%u.%u.%u.%u", b[0], b[1], b[2], b[3]);
+        return text;
+    }
+    const auto [gap, length] = longest_zeros(b);
+    std::string out;
+    for (size_t i = 0; i < 8; i++) {
+        if (length > 1 && i == gap) {
+            out += "::";
+            i += length - 1;
+            continue;
+        }
+        out += out.empty() || out.ends_with(':') ? "" : ":";
+        std::snprintf(text, sizeof text, "%x", b[2 * i] << 8 | b[2 * i + 1]);
+        out += text;
+    }
+    return out;
+}
+
+const char* special_use(const IpAddress& address) noexcept {
+    if (!address.v6) {
+        for (const Network& network : kV4) {
+            if (within(address.bytes, network)) {
+                return network.what;
+            }
+        }
+        return nullptr;
+    }
+    for (const Network& network : kV6) {
+        if (within(address.bytes, network)) {
+            return network.what;
+        }
+    }
+    return within(address.bytes, kPublicV6) ? nullptr : "outside the public internet";
+}
+
+}  // namespace ads

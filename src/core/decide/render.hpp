@@ -1,0 +1,63 @@
+// Writes the answer to a serve request into one buffer.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "core/base/bytes.hpp"
+#include "core/decide/decide.hpp"
+#include "core/token/token.hpp"
+
+namespace ads {
+
+// One ad to render: the pick and the tokens that go into its URLs.
+struct Ad {
+    Pick pick;
+    uint64_t serve;
+    char impression[kTokenChars];
+    char viewable[kTokenChars];
+    char click[kTokenChars];
+
+    static std::string_view text(const char (&token)[kTokenChars]) noexcept {
+        return {token, kTokenChars};
+    }
+};
+
+// Fills the tokens of an ad. `base` has everything but type, price and MAC.
+void mint_tokens(Ad& ad, const Image& image, const Token& base, const Key& key) noexcept;
+
+// Upper bounds of what the renderers below will write. Close ones: memory of a
+// request is best kept within one block.
+size_t json_size(const Image& image, std::span<const Ad> ads, std::string_view base) noexcept;
+size_t html_size(const Image& image, const Ad& ad, std::string_view base) noexcept;
+
+// {"ads":[…]} with `more` members before the closing brace.
+void render_json(Out& out, const Image& image, std::span<const Ad> ads, std::string_view base,
+                 std::string_view more = {}) noexcept;
+
+// The ad and its pixel, to be placed in a page. It has no style of its own: the page's policy
+// might forbid it.
+void render_html(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept;
+
+// The same as a document without margins, for a frame.
+void render_document(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept;
+
+// What the macros of a click URL stand for; {click_id} and so on. The values
+// are ids, slugs and tokens: nothing that a URL would need escaped.
+struct ClickMacros {
+    std::string_view click_id;
+    Id campaign = 0;
+    Id ad_group = 0;
+    Id creative = 0;
+    std::string_view placement;
+    Seconds timestamp = 0;
+    uint64_t cachebuster = 0;
+};
+
+// The longest that one macro of a click URL becomes.
+inline constexpr size_t kLongestMacro = kTokenChars;
+
+void render_click_url(Out& out, std::string_view click_url, const ClickMacros& macros) noexcept;
+
+}  // namespace ads

@@ -1,0 +1,129 @@
+// An event, and its record in the spool. The frame:
+//
+//   u32 length of the payload   u32 crc32 of the payload   payload
+//
+// and the payload: a fixed part (see event.cpp) and five strings. A reader
+// knows a torn or damaged record by its length or its crc.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "core/base/types.hpp"
+
+namespace ads {
+
+// Why an event is not billed. Kept in the spool: append, never reorder.
+enum class Invalid : uint8_t {
+    none,
+    ignored,        // the operator says so (ads_ignore), or it was so at its serve
+    late,           // the reservation is over, and the wall is reached
+    over_budget,    // nothing is left to pay it
+    bot,            // no user agent of a browser
+    prefetch,       // fetched ahead of a visit
+    network,        // from a listed network
+    user_agent,     // a click by another user agent than that of the serve
+    too_fast,       // a click sooner than a person could
+    no_impression,  // a click on what was not seen
+    rapid_fire,     // one of too many clicks
+    rate_limit,     // over a silent ads_rate_limit
+    mismatch,       // creative, ad group and campaign of its token do not belong together
+};
+
+template <>
+struct Names<Invalid> {
+    static constexpr auto list = std::to_array<std::string_view>({
+        "",
+        "ignored",
+        "late",
+        "over_budget",
+        "bot",
+        "prefetch",
+        "network",
+        "user_agent",
+        "too_fast",
+        "no_impression",
+        "rapid_fire",
+        "rate_limit",
+        "mismatch",
+    });
+};
+
+// The type of a record that is no event, but a summary of a worker's requests since its last one,
+// as its metadata (see ledger/outcomes.hpp). It goes to the database with the events.
+inline constexpr auto kSummary = static_cast<EventType>(kCount<EventType>);
+
+inline constexpr std::string_view kAnonymous = "anonymous";
+
+struct Event {
+    EventType type = EventType::serve;
+    Invalid invalid = Invalid::none;
+    uint8_t device = 0xff;  // a Device, or 0xff: unknown
+    bool consent = false;
+    Millis time = 0;
+    Millis issued = 0;  // of the serve
+    uint64_t serve = 0;
+    Id campaign = 0;
+    Id ad_group = 0;
+    Id creative = 0;
+    Id experiment = 0;
+    MicroCents price = 0;
+    uint32_t node = 0;
+    std::string_view placement;
+    std::string_view country;
+    std::string_view session = kAnonymous;
+    std::string_view user;
+    std::string_view metadata = "{}";
+};
+
+// The same fact has the same id on any node at any time: issued-at, serve id
+// and type are packed, not hashed, into the shape of a UUIDv7.
+struct EventId {
+    std::array<uint8_t, 16> bytes{};
+    bool operator==(const EventId&) const = default;
+    auto operator<=>(const EventId&) const = default;
+};
+
+EventId event_id(Millis issued, uint64_t serve, EventType type) noexcept;
+inline EventId event_id(const Event& e) noexcept {
+    return event_id(e.issued, e.serve, e.type);
+}
+
+inline constexpr size_t kUuidChars = 36;
+void write_uuid(const EventId& id, char* out) noexcept;
+
+// The longest and the shortest record, frame included.
+inline constexpr size_t kMaxRecord = 8192;
+inline constexpr size_t kMinRecord = 72;
+inline constexpr size_t kMaxMetadata = 4096;
+inline constexpr size_t kFrameHead = 8;
+
+// Appends the framed record to `out`; 0 if it would not fit there or is over
+// kMaxRecord (strings are cut to what their length field holds).
+size_t write_record(const Event& event, std::span<char> out) noexcept;
+
+enum class Read : uint8_t {
+    ok,
+    short_,  // the rest of the record is not there: a torn tail
+    damaged,
+};
+
+// Reads the record at the start of `from`; `used` is its size with the frame.
+// The strings point into `from`.
+Read read_record(std::string_view from, Event& event, size_t& used) noexcept;
+
+// The size of the record at the start of `from`, frame included, if its length and the sizes of
+// its strings agree; else 0. The record itself may be damaged or cut off.
+size_t agreed_size(std::string_view from) noexcept;
+
+// Makes the record at the start of `record`, a whole one, what it would be of somebody
+// who did not consent: no session, no user, no metadata. Its size stays.
+void erase_person(std::span<char> record) noexcept;
+
+// The head of a segment file.
+inline constexpr std::string_view kSegmentMagic = "adspool1";
+inline constexpr size_t kSegmentHead = 32;
+
+}  // namespace ads

@@ -1,0 +1,45 @@
+// Every refusal has a name. "Why is my ad not showing?" is what ad operations
+// ask most, and this list is the answer.
+#pragma once
+
+#include "core/base/types.hpp"
+
+namespace ads {
+
+enum class Reason : uint8_t {
+    none,
+    status,    // the placement, the campaign, the group or all creatives are not active
+    flight,    // before its start or after its end
+    schedule,  // not at this hour
+    creative,  // no creative fits the placement's size and types
+    floor,     // below the placement's floor price
+    weight,    // weight 0: never drawn
+    device,
+    geo,
+    language,
+    key,        // a key-value does not match
+    url,        // no include pattern matches, or an exclude pattern does
+    frequency,  // this visitor has seen it often enough
+    page,       // all its creatives are on the page already
+    exclusive,  // an ad of the same advertiser or category is on the page
+    together,   // its set could not be filled
+    pacing,     // the coin said not now
+    cap,        // the budget or cap is used up
+    lost,       // eligible, but another was drawn
+};
+
+template <>
+struct Names<Reason> {
+    static constexpr auto list = std::to_array<std::string_view>(
+        {"none", "status", "flight", "schedule", "creative", "floor", "weight", "device", "geo",
+         "language", "key", "url", "frequency", "page", "exclusive", "together", "pacing", "cap",
+         "lost"});
+};
+
+// Known from the request and the catalog alone; the others depend on what
+// was served before, and are counted each time.
+constexpr bool is_targeting(Reason reason) noexcept {
+    return reason >= Reason::status && reason <= Reason::url;
+}
+
+}  // namespace ads

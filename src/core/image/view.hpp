@@ -1,0 +1,70 @@
+// A worker's own view of an image: which groups are open at this second.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/image/image.hpp"
+#include "core/image/patterns.hpp"
+
+namespace ads {
+
+class View {
+public:
+    // Takes the image as it was compiled, nothing of it stopped; advance() brings it
+    // to now.
+    void bind(Image image);
+
+    // Closes groups, a bit each, whatever the hour; no bits at all: none.
+    void stop(std::vector<bool> groups) noexcept;
+
+    // Applies the openings and closings up to `now`, also of a clock that goes back.
+    void advance(Seconds now) noexcept;
+
+    const Image& image() const noexcept { return image_; }
+
+    std::span<const uint64_t> open(const PlacementRecord& p) const noexcept {
+        return {open_.data() + p.open_at, p.open.count};
+    }
+
+    // Room for one placement's bits, for the length of one decision.
+    std::span<uint64_t> scratch(const PlacementRecord& p) noexcept {
+        return {scratch_.data(), p.open.count};
+    }
+    // The same again, for the length of one call.
+    std::span<uint64_t> spare(const PlacementRecord& p) noexcept {
+        return {spare_.data(), p.open.count};
+    }
+    // Numbers, two for each word of a placement: as long as a list of positions
+    // may be that is shorter than a row. For the length of one call.
+    std::span<uint32_t> list() noexcept { return list_; }
+    // A number for each word and one more, for the length of one decision.
+    std::span<uint32_t> filled() noexcept { return filled_; }
+    // A sum for each word of a placement, for the length of one draw.
+    std::span<uint64_t> sums() noexcept { return sums_; }
+
+    Patterns& patterns() noexcept { return patterns_; }
+
+    // Why a group that is not open is not: it was stopped, its flight, or the hour.
+    Reason why_closed(const GroupRecord& group, Seconds now) const noexcept;
+
+private:
+    void reset() noexcept;
+    void look_back(Seconds now) noexcept;
+    void set(uint32_t group, bool open) noexcept;
+
+    Image image_;
+    std::vector<bool> stopped_;
+    std::vector<uint64_t> open_;
+    std::vector<uint64_t> scratch_;
+    std::vector<uint64_t> spare_;
+    std::vector<uint64_t> sums_;
+    std::vector<uint32_t> list_;
+    std::vector<uint32_t> filled_;
+    Patterns patterns_;
+    uint32_t next_ = 0;  // the next boundary
+    Seconds now_ = 0;
+};
+
+}  // namespace ads

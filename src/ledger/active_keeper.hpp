@@ -1,0 +1,82 @@
+// Which keeper works for a state. Several may live at a time: during a reload, beside each other
+// during a binary upgrade, or stopped and woken again. One of them is active.
+#pragma once
+
+#include <atomic>
+
+#include "ledger/who.hpp"
+
+namespace ads {
+
+// In the state. All zero: there was none yet.
+struct KeeperShare {
+    std::atomic<uint64_t> active;          // {term : 32, pid : 32}; pid 0: nobody
+    std::atomic<uint64_t> beat;            // of the active one, monotonic milliseconds
+    std::atomic<uint32_t> configuration;   // the number of its configuration
+    std::atomic<uint32_t> configurations;  // how many have taken effect so far
+    std::atomic<uint32_t> bell;            // a futex: asks for a round at once
+    std::atomic<uint32_t> answered;        // the bell as it was when the last round began
+
+    uint32_t pid() const noexcept { return static_cast<uint32_t>(active.load()); }
+    uint32_t term() const noexcept { return static_cast<uint32_t>(active.load() >> 32); }
+
+    // Milliseconds since the active one said that it works.
+    uint64_t silent(uint64_t now) const noexcept {
+        const uint64_t last = beat.load();
+        return last <= now ? now - last : now;  // of an earlier boot
+    }
+
+    // Whether somebody is active. One that has been silent for 3 s is not.
+    bool taken(uint64_t now, Alive alive) const noexcept {
+        constexpr uint64_t kSilent = 3000;
+        return pid() != 0 && beat.load() <= now && silent(now) < kSilent && alive(pid());
+    }
+};
+
+// One keeper's claim to be the active one.
+class ActiveKeeper {
+public:
+    ActiveKeeper(KeeperShare& share, Who me, uint32_t configuration) noexcept
+        : share_(share), me_(pid_of(me)), configuration_(configuration) {}
+
+    // Becomes the active one, or stays it: the same call. Takes over from one that is silent, or
+    // that has an older configuration.
+    bool hold(uint64_t now, Alive alive) noexcept {
+        uint64_t word = share_.active.load();
+        if (word != 0 && word == mine_.load(std::memory_order_relaxed)) {
+            share_.beat.store(now);
+            return true;
+        }
+        if (share_.taken(now, alive) && share_.configuration.load() >= configuration_) {
+            return false;
+        }
+        const uint64_t next = ((word >> 32) + 1) << 32 | me_;
+        if (!share_.active.compare_exchange_strong(word, next)) {
+            return false;
+        }
+        share_.configuration.store(configuration_);
+        share_.beat.store(now);
+        mine_.store(next);
+        return true;
+    }
+
+    // Whether it still is.
+    bool holds() const noexcept {
+        const uint64_t mine = mine_.load();
+        return mine != 0 && share_.active.load() == mine;
+    }
+
+    void give_up() noexcept {
+        if (uint64_t word = mine_.exchange(0); word != 0) {
+            share_.active.compare_exchange_strong(word, word >> 32 << 32);
+        }
+    }
+
+private:
+    KeeperShare& share_;
+    const uint32_t me_;
+    const uint32_t configuration_;
+    std::atomic<uint64_t> mine_{0};  // the word that this one has written
+};
+
+}  // namespace ads

@@ -1,0 +1,361 @@
+#include "ledger/billing.hpp"
+
+namespace ads {
+
+using pacing::BucketTimes;
+using pacing::kUnlimited;
+
+LocalDay Billing::day_of(const GroupRecord& group, Millis at) const noexcept {
+    return LocalDay::of(image_, image_.campaign_of(group), at / 1000, reservation_);
+}
+
+BucketTimes Billing::budget_times(const GroupRecord& group, const LocalDay& day) const noexcept {
+    return day.times(image_.campaign_of(group).budget_type == BudgetType::daily);
+}
+
+Billing::Limits Billing::impression_limits(const GroupRecord& group) const noexcept {
+    Limits limits;
+    if (group.impression_cap > 0) {
+        limits.day = group.impression_cap;
+    }
+    if (group.goal > 0 && group.goal_on == EventType::impression) {
+        limits.lifetime = group.goal;
+    }
+    return limits;
+}
+
+Billing::Limits Billing::click_limits(const GroupRecord& group) const noexcept {
+    Limits limits;
+    if (group.click_cap > 0) {
+        limits.day = group.click_cap;
+    }
+    if (group.goal > 0 && group.goal_on == EventType::click) {
+        limits.lifetime = group.goal;
+    }
+    return limits;
+}
+
+Billing::Limits Billing::budget_limits(const GroupRecord& group) const noexcept {
+    const auto& campaign = image_.campaign_of(group);
+    const auto walls = pacing::budget_walls(campaign.budget_type, campaign.budget,
+                                            static_cast<double>(campaign.hard_cap), group.strategy);
+    return {walls.day, walls.lifetime};
+}
+
+uint32_t Billing::budget_slot(const GroupRecord& group) const noexcept {
+    return image_.campaign_of(group).has_budget ? slots_.campaigns[group.campaign].budget : kNone;
+}
+
+uint64_t Billing::price(uint32_t index, Day day) const noexcept {
+    const auto& group = image_.groups()[index];
+    if (!group.estimated()) {
+        return static_cast<uint64_t>(std::max<MicroCents>(0, group.price));
+    }
+    const uint32_t slot = slots_.groups[index].counters;
+    const Counter counted =
+        group.price_model == PriceModel::cpc ? Counter::clicks : Counter::conversions;
+    // Yesterday counts as well, or each midnight would forget what a serve is worth.
+    const auto read = [&](Counter counter) -> uint64_t {
+        if (slot == kNone) {
+            return 0;
+        }
+        const DayCounter& counts = state_.slot(slot).at(counter);
+        return counts.read(day) + counts.read(static_cast<Day>(day - 1));
+    };
+    return pacing::reserved_price(group.price_model, group.price, read(counted),
+                                  read(Counter::impressions));
+}
+
+bool Billing::clicks_left(uint32_t index, Day day) const noexcept {
+    const Limits limits = click_limits(image_.groups()[index]);
+    const uint32_t slot = slots_.groups[index].clicks;
+    return slot != kNone && state_.wall(slot).used.read(day) < limits.day &&
+           state_.wall(slot).lifetime.load(std::memory_order_relaxed) < limits.lifetime;
+}
+
+bool Billing::take_budget(uint32_t index, Millis now, const LocalDay& today,
+                          MicroCents& reserved) noexcept {
+    const auto& group = image_.groups()[index];
+    const CampaignSlots& slots = slots_.campaigns[group.campaign];
+    const uint32_t pace = slots.paces[static_cast<size_t>(group.strategy)];
+    if (slots.budget == kNone || pace == kNone) {
+        return false;  // without a wall nothing keeps the budget
+    }
+    const uint64_t price = this->price(index, today.day);
+    if (price == 0) {
+        return true;
+    }
+    Limits limits = budget_limits(group);
+    limits.day = std::min(limits.day, state_.pace(pace).allowed_on(today.day, group.strategy));
+    WallSlot& wall = state_.wall(slots.budget);
+    if (group.estimated() && !has_room(wall, today.day, limits, group.price)) {
+        return false;  // what comes of it could not be paid
+    }
+    if (!wall.take(today.day, price, limits.day, limits.lifetime, today.day)) {
+        return false;
+    }
+    if (!wall.reserve(budget_times(group, today), now, price)) {
+        return false;
+    }
+    reserved = static_cast<MicroCents>(price);
+    return true;
+}
+
+// A click goes before what is only expected of others: that is in flight, and all
+// that is in flight here. Two that do so at once may both be refused, not both paid.
+bool Billing::displace(WallSlot& wall, const LocalDay& today, const GroupRecord& group,
+                       uint64_t price, const Limits& limits) noexcept {
+    const BucketTimes times = budget_times(group, today);
+    const auto with = [](uint64_t limit, uint64_t more) {
+        return std::min(kUnlimited, limit + more);
+    };
+    const uint64_t expected = wall.in_flight(times);
+    if (!wall.take(today.day, price, with(limits.day, expected), with(limits.lifetime, expected),
+                   today.day)) {
+        return false;
+    }
+    const uint64_t still = wall.in_flight(times);
+    if (wall.used.read(today.day) > with(limits.day, still) ||
+        wall.lifetime.load(std::memory_order_relaxed) > with(limits.lifetime, still)) {
+        wall.give_back(today.day, price);
+        return false;
+    }
+    return true;
+}
+
+bool Billing::has_room(const WallSlot& wall, Day day, const Limits& limits,
+                       MicroCents price) noexcept {
+    const auto n = static_cast<uint64_t>(std::max<MicroCents>(0, price));
+    return wall.used.read(day) + n <= limits.day &&
+           wall.lifetime.load(std::memory_order_relaxed) + n <= limits.lifetime;
+}
+
+// The group's wall before the campaign's.
+bool Billing::take(uint32_t index, Millis now, MicroCents& reserved) noexcept {
+    const auto& group = image_.groups()[index];
+    const GroupSlots& slots = slots_.groups[index];
+    const LocalDay today = day_of(group, now);
+    if (group.limits(EventType::click) && !clicks_left(index, today.day)) {
+        return false;
+    }
+    const bool limited = group.limits(EventType::impression);
+    if (limited) {
+        if (slots.impressions == kNone || slots.impressions_pace == kNone) {
+            return false;
+        }
+        const Limits limits = impression_limits(group);
+        const uint64_t allowed =
+            state_.pace(slots.impressions_pace).allowed_on(today.day, group.strategy);
+        if (!state_.wall(slots.impressions)
+                 .take(today.day, 1, std::min(limits.day, allowed), limits.lifetime, today.day)) {
+            return false;
+        }
+    }
+    if (image_.campaign_of(group).has_budget && !take_budget(index, now, today, reserved)) {
+        if (limited) {
+            state_.wall(slots.impressions).give_back(today.day, 1);
+        }
+        return false;
+    }
+    if (limited && group.cap_on == CapOn::impression &&
+        !state_.wall(slots.impressions).reserve(today.times(group.impression_cap > 0), now, 1)) {
+        cancel_budget(group, now, reserved);
+        return false;
+    }
+    return true;
+}
+
+void Billing::give_back(uint32_t index, Millis now, MicroCents reserved) noexcept {
+    const auto& group = image_.groups()[index];
+    const LocalDay today = day_of(group, now);
+    if (group.limits(EventType::impression)) {
+        WallSlot& wall = state_.wall(slots_.groups[index].impressions);
+        if (group.cap_on == CapOn::impression) {
+            wall.cancel(today.times(group.impression_cap > 0), now, 1);
+        } else {
+            wall.give_back(today.day, 1);
+        }
+    }
+    cancel_budget(group, now, reserved);
+}
+
+void Billing::cancel_budget(const GroupRecord& group, Millis now, MicroCents reserved) noexcept {
+    if (reserved > 0 && budget_slot(group) != kNone) {
+        const LocalDay today = day_of(group, now);
+        state_.wall(budget_slot(group))
+            .cancel(budget_times(group, today), now, static_cast<uint64_t>(reserved));
+    }
+}
+
+// Serves count for a cap on serves, pixels for one on impressions, what was billed for
+// a budget. None of them can be more than its wall once that counts.
+void Billing::catch_up(Seconds now) noexcept {
+    std::vector<uint64_t> spent(image_.campaigns().size());
+    for (uint32_t i = 0; i < image_.groups().size(); i++) {
+        const auto& group = image_.groups()[i];
+        const GroupSlots& slots = slots_.groups[i];
+        const bool budget = budget_slot(group) != kNone;
+        if (slots.counters == kNone ||
+            (slots.impressions == kNone && slots.clicks == kNone && !budget)) {
+            continue;
+        }
+        const GroupSlot& counters = state_.slot(slots.counters);
+        const Day day = image_.day_of(image_.campaign_of(group), now);
+        if (slots.impressions != kNone) {
+            const Counter counted =
+                group.cap_on == CapOn::impression ? Counter::impressions : Counter::serves;
+            state_.wall(slots.impressions).raise(day, counters.at(counted).read(day));
+        }
+        if (slots.clicks != kNone) {
+            state_.wall(slots.clicks).raise(day, counters.at(Counter::clicks).read(day));
+        }
+        if (budget) {
+            spent[group.campaign] += counters.at(Counter::spend).read(day);
+        }
+    }
+    for (uint32_t i = 0; i < spent.size(); i++) {
+        if (spent[i] > 0 && slots_.campaigns[i].budget != kNone) {
+            state_.wall(slots_.campaigns[i].budget)
+                .raise(image_.day_of(image_.campaigns()[i], now), spent[i]);
+        }
+    }
+}
+
+Settled Billing::bill(Event& event, MicroCents reserved) noexcept {
+    Settled settled;
+    const uint32_t group = image_.find_group(event.ad_group);
+    if (event.invalid != Invalid::none || group == kNone) {
+        return settled;
+    }
+    event.invalid = settle(event, group, reserved, settled);
+    if (event.invalid != Invalid::none) {
+        event.price = 0;
+    }
+    return settled;
+}
+
+Invalid Billing::settle(const Event& event, uint32_t index, MicroCents reserved,
+                        Settled& settled) noexcept {
+    const auto& group = image_.groups()[index];
+    const GroupSlots& slots = slots_.groups[index];
+    const LocalDay served = day_of(group, event.issued);
+    const Day today = image_.day_of(image_.campaign_of(group), event.time / 1000);
+    const uint32_t budget = budget_slot(group);
+    const auto price = static_cast<uint64_t>(std::max<MicroCents>(0, event.price));
+    const auto limits = budget_limits(group);
+    const auto resolve = [&] {
+        if (budget != kNone && reserved > 0) {
+            settled.resolved = state_.wall(budget).resolve(
+                budget_times(group, served), event.issued, static_cast<uint64_t>(reserved), today);
+        }
+    };
+    const auto pay_reserved = [&] {
+        if (price == 0 || budget == kNone) {
+            return true;
+        }
+        settled.reserved =
+            state_.wall(budget).confirm(budget_times(group, served), event.issued, price,
+                                        limits.day, limits.lifetime, today, &settled.money);
+        return settled.reserved;
+    };
+    const auto pay_now = [&] {
+        if (price == 0 || budget == kNone) {
+            return true;
+        }
+        settled.paid =
+            state_.wall(budget).take(today, price, limits.day, limits.lifetime, today) ||
+            (image_.campaign_of(group).only_estimates &&
+             displace(state_.wall(budget), day_of(group, event.time), group, price, limits));
+        return settled.paid;
+    };
+    switch (event.type) {
+        case EventType::serve:
+            break;
+        case EventType::impression: {
+            const Limits walls = impression_limits(group);
+            const bool capped = group.limits(EventType::impression) &&
+                                group.cap_on == CapOn::impression && slots.impressions != kNone;
+            settled.capped =
+                capped && state_.wall(slots.impressions)
+                              .confirm(served.times(group.impression_cap > 0), event.issued, 1,
+                                       walls.day, walls.lifetime, today, &settled.seen);
+            if (capped && !settled.capped) {
+                resolve();
+                return Invalid::late;
+            }
+            if (!pay_reserved()) {
+                if (capped) {
+                    state_.wall(slots.impressions).release_confirmed(served.day, 1);
+                    settled.capped = false;
+                }
+                return Invalid::late;
+            }
+            // What was reserved for a click or an action was only an expectation. A
+            // viewable impression is still to come.
+            if (price == 0 && group.price_model != PriceModel::vcpm) {
+                resolve();
+            }
+            break;
+        }
+        case EventType::viewable:
+            if (!pay_reserved()) {
+                return Invalid::late;
+            }
+            break;
+        case EventType::click: {
+            const Limits walls = click_limits(group);
+            const bool limited = slots.clicks != kNone;
+            if (limited &&
+                !state_.wall(slots.clicks).take(today, 1, walls.day, walls.lifetime, today)) {
+                return Invalid::over_budget;
+            }
+            if (!pay_now()) {
+                if (limited) {
+                    state_.wall(slots.clicks).give_back(today, 1);
+                }
+                return Invalid::over_budget;
+            }
+            settled.clicked = limited;
+            break;
+        }
+        case EventType::conversion:
+            if (!pay_now()) {
+                return Invalid::over_budget;
+            }
+            break;
+    }
+    return Invalid::none;
+}
+
+void Billing::undo(const Event& event, uint32_t index, const Settled& settled) noexcept {
+    const auto& group = image_.groups()[index];
+    const GroupSlots& slots = slots_.groups[index];
+    const LocalDay served = day_of(group, event.issued);
+    const Day today = image_.day_of(image_.campaign_of(group), event.time / 1000);
+    const uint32_t budget = budget_slot(group);
+    const auto price = static_cast<uint64_t>(std::max<MicroCents>(0, event.price));
+    if (settled.capped && slots.impressions != kNone) {
+        state_.wall(slots.impressions)
+            .undo_confirm(served.times(group.impression_cap > 0), event.issued, 1, settled.seen);
+    }
+    if (settled.clicked && slots.clicks != kNone) {
+        state_.wall(slots.clicks).give_back(today, 1);
+    }
+    if (budget == kNone) {
+        return;
+    }
+    const BucketTimes times = budget_times(group, served);
+    if (settled.reserved) {
+        state_.wall(budget).undo_confirm(times, event.issued, price, settled.money);
+    }
+    if (settled.paid) {
+        state_.wall(budget).give_back(today, price);
+    }
+    if (settled.resolved > 0) {
+        const Limits limits = budget_limits(group);
+        state_.wall(budget).undo_resolve(times, event.issued, settled.resolved, limits.day,
+                                         limits.lifetime, today);
+    }
+}
+
+}  // namespace ads

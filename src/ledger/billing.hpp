@@ -1,0 +1,83 @@
+// What an event does to the walls: a serve takes and reserves, a pixel confirms or
+// is too late, a click is paid while the budget lasts.
+#pragma once
+
+#include "core/event/event.hpp"
+#include "ledger/local_day.hpp"
+#include "ledger/slots.hpp"
+#include "ledger/state.hpp"
+
+namespace ads {
+
+// What settling an event changed in the walls, so that it can be undone.
+struct Settled {
+    bool capped = false;    // an impression was confirmed
+    bool clicked = false;   // a click was taken
+    bool reserved = false;  // the price was confirmed
+    bool paid = false;      // the price was taken
+    uint64_t seen = 0;      // of the impression, in flight until then
+    uint64_t money = 0;     // of the price, in flight until then
+    uint64_t resolved = 0;  // of what was expected
+};
+
+class Billing {
+public:
+    Billing(const Image& image, const Slots& slots, State& state, Seconds reservation) noexcept
+        : image_(image), slots_(slots), state_(state), reservation_(reservation) {}
+
+    // A serve of the group at `now`: all its walls or none. What it reserves of the
+    // campaign's budget is told in `reserved`.
+    bool take(uint32_t group, Millis now, MicroCents& reserved) noexcept;
+    // Undoes the take of this very moment.
+    void give_back(uint32_t group, Millis now, MicroCents reserved) noexcept;
+
+    // An event that is about to be written, of a serve that reserved so much. Says why
+    // it is not billed; nothing of that is paid then.
+    Invalid settle(const Event& event, uint32_t group, MicroCents reserved,
+                   Settled& settled) noexcept;
+    Invalid settle(const Event& event, uint32_t group, MicroCents reserved) noexcept {
+        Settled settled;
+        return settle(event, group, reserved, settled);
+    }
+    // The event could not be written: the walls are what they were before it.
+    void undo(const Event& event, uint32_t group, const Settled& settled) noexcept;
+
+    // Settles an event that is about to be written, or notes in it why it is not billed. What it
+    // changed can be undone.
+    Settled bill(Event& event, MicroCents reserved) noexcept;
+
+    // For limits that are new in this catalog: what today was counted without them is
+    // used of them.
+    void catch_up(Seconds now) noexcept;
+
+    // What one serve is expected to cost.
+    uint64_t price(uint32_t group, Day day) const noexcept;
+
+private:
+    struct Limits {
+        uint64_t day = pacing::kUnlimited;
+        uint64_t lifetime = pacing::kUnlimited;
+    };
+
+    Limits impression_limits(const GroupRecord& group) const noexcept;
+    Limits click_limits(const GroupRecord& group) const noexcept;
+    Limits budget_limits(const GroupRecord& group) const noexcept;
+    uint32_t budget_slot(const GroupRecord& group) const noexcept;
+    bool clicks_left(uint32_t group, Day day) const noexcept;
+    bool take_budget(uint32_t group, Millis now, const LocalDay& today,
+                     MicroCents& reserved) noexcept;
+    void cancel_budget(const GroupRecord& group, Millis now, MicroCents reserved) noexcept;
+    bool displace(WallSlot& wall, const LocalDay& today, const GroupRecord& group, uint64_t price,
+                  const Limits& limits) noexcept;
+    static bool has_room(const WallSlot& wall, Day day, const Limits& limits,
+                         MicroCents price) noexcept;
+    LocalDay day_of(const GroupRecord& group, Millis at) const noexcept;
+    pacing::BucketTimes budget_times(const GroupRecord& group, const LocalDay& day) const noexcept;
+
+    const Image& image_;
+    const Slots& slots_;
+    State& state_;
+    const Seconds reservation_;
+};
+
+}  // namespace ads

@@ -1,0 +1,133 @@
+// Which events were counted: a fixed table, eight entries to a bucket, without
+// pointers and without locks. A process may die at any instruction and leaves
+// nothing that another cannot read.
+//
+// An entry is a key and a control word {state, owner, version, expiry}. Only
+// the control word is ever exchanged; the key is written while the entry is
+// `busy`, that is, ours alone. Two workers may put the same key into two
+// entries of a bucket at the same moment, so a claim is tentative first: the
+// one in the lower entry takes back the other's, unless that is pending
+// already. The path is busy → tentative → pending → done.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include "core/base/hash.hpp"
+#include "core/base/types.hpp"
+#include "ledger/who.hpp"
+
+namespace ads {
+
+struct DedupeEntry {
+    std::atomic<uint64_t> control;
+    std::atomic<uint64_t> key;
+};
+
+inline constexpr uint32_t kBucketEntries = 8;
+inline constexpr uint32_t kMaxWorkers = 256;
+inline constexpr uint32_t kMaxPending = 510;
+
+// A worker's place in the table of owners: what it has claimed and not yet
+// settled. The keeper that finds it dead settles that.
+struct alignas(64) WorkerSlot {
+    std::atomic<Who> who;
+    std::atomic<uint32_t> pending_count;
+    std::atomic<uint32_t> pending[kMaxPending];
+    std::atomic<Who> unused;  // of an earlier version
+    // Between the worker and who ships its segments, by their sequence:
+    std::atomic<uint32_t> settled;  // lower ones are closed, and their events counted
+    std::atomic<uint32_t> close;    // the one to close is this less one; 0: none
+};
+
+enum class Claim : uint8_t {
+    fresh,      // ours to write and count
+    duplicate,  // counted before, or claimed by us in this very turn
+    busy,       // another worker is at it: ask again in a moment
+};
+
+// What the table knows of a key.
+enum class Known : uint8_t {
+    yes,
+    no,
+    unsure,  // its bucket is full: it may have been thrown out
+};
+
+struct DedupeStats {
+    std::atomic<uint64_t> evicted;  // entries thrown out before their token's life was over
+};
+
+inline uint64_t dedupe_key(uint64_t serve, EventType type) noexcept {
+    return mix13(serve + 0x9e3779b97f4a7c15 * (static_cast<uint64_t>(type) + 1));
+}
+
+class Dedupe {
+public:
+    Dedupe() noexcept = default;
+    // The number of entries is a power of two, at least a bucket.
+    Dedupe(std::span<DedupeEntry> entries, std::span<WorkerSlot> workers,
+           DedupeStats& stats) noexcept
+        : entries_(entries), workers_(workers), stats_(&stats) {}
+
+    // Claims `key` for the worker in slot `owner` until `expires` (Unix
+    // seconds). With Claim::fresh, `entry` is what settle() and release() want.
+    // The caller settles before it has kMaxPending claims open.
+    Claim claim(uint64_t key, uint32_t now, uint32_t expires, uint32_t owner,
+                uint32_t& entry) noexcept;
+
+    // Whether the key is claimed, by whomever, at `now`. Changes nothing.
+    Known find(uint64_t key, uint32_t now) const noexcept;
+
+    // The event is written and counted.
+    void settle(uint32_t entry, uint32_t owner) noexcept;
+
+    // The event was not written: the next one with this key is fresh.
+    void release(uint32_t entry, uint32_t owner) noexcept;
+
+    // All of the worker's claims are settled or released.
+    void clear_pending(uint32_t owner) noexcept {
+        workers_[owner].pending_count.store(0, std::memory_order_release);
+    }
+
+    // For a dead worker: settles each claim that it had made pending if written(key) (the event is
+    // in the spool), releases it otherwise. Calls settled(key) for those that this very call has
+    // settled: several may be at it at once, even one that was stopped meanwhile.
+    template <class Written, class Settled>
+    void resolve(uint32_t owner, Who dead, Written written, Settled settled) noexcept {
+        const uint32_t count = workers_[owner].pending_count.load(std::memory_order_acquire);
+        for (uint32_t i = 0; i < count && i < kMaxPending; i++) {
+            const uint32_t entry = workers_[owner].pending[i].load(std::memory_order_relaxed);
+            if (entry >= entries_.size()) {
+                continue;
+            }
+            uint64_t control = entries_[entry].control.load(std::memory_order_acquire);
+            const uint64_t key = entries_[entry].key.load(std::memory_order_acquire);
+            // Read after the entry: what stands there is the dead one's, not of who came after it.
+            if (workers_[owner].who.load() != dead) {
+                return;
+            }
+            const bool found = is_pending(control, owner) && written(key);
+            if (end_claim(entry, control, owner, found) && found) {
+                settled(key);
+            }
+        }
+    }
+
+    std::span<WorkerSlot> workers() const noexcept { return workers_; }
+
+private:
+    Claim try_claim(uint64_t key, uint32_t now, uint32_t expires, uint32_t owner, uint32_t& entry,
+                    bool& again) noexcept;
+    Claim confirm(uint64_t key, uint32_t now, uint32_t owner, uint32_t first, uint32_t entry,
+                  uint64_t control) noexcept;
+    static bool is_pending(uint64_t control, uint32_t owner) noexcept;
+    // Makes the entry done, or frees it; false if it is not the owner's or has changed meanwhile.
+    bool end_claim(uint32_t entry, uint64_t control, uint32_t owner, bool done) noexcept;
+
+    std::span<DedupeEntry> entries_;
+    std::span<WorkerSlot> workers_;
+    DedupeStats* stats_ = nullptr;
+};
+
+}  // namespace ads

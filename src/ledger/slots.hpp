@@ -1,0 +1,61 @@
+// Which slots of the state an image needs, and where it is told of them.
+#pragma once
+
+#include <vector>
+
+#include "core/image/image.hpp"
+#include "ledger/counters.hpp"
+
+namespace ads {
+
+// Where an image's counters are in a state.
+struct Slots {
+    std::span<const GroupSlots> groups;
+    std::span<const CampaignSlots> campaigns;
+};
+
+struct SlotList {
+    std::vector<SlotKey> keys;
+    std::vector<uint32_t*> places;  // what is to be set to each key's slot
+
+    SlotList(const Image& image, std::span<GroupSlots> groups, std::span<CampaignSlots> campaigns) {
+        for (size_t i = 0; i < groups.size(); i++) {
+            const auto& group = image.groups()[i];
+            add({group.id, SlotKind::group}, groups[i].counters);
+            if (group.limits(EventType::impression)) {
+                add({group.id, SlotKind::impressions}, groups[i].impressions);
+                add({group.id, SlotKind::pace_impressions}, groups[i].impressions_pace);
+            }
+            if (group.limits(EventType::click)) {
+                add({group.id, SlotKind::clicks}, groups[i].clicks);
+                add({group.id, SlotKind::pace_clicks}, groups[i].clicks_pace);
+            }
+        }
+        for (size_t i = 0; i < campaigns.size(); i++) {
+            const auto& campaign = image.campaigns()[i];
+            if (!campaign.has_budget) {
+                continue;
+            }
+            add({campaign.id, SlotKind::budget}, campaigns[i].budget);
+            for (size_t s = 0; s < kCount<Strategy>; s++) {
+                if ((campaign.strategies >> s & 1) != 0) {
+                    add({campaign.id, pace_of(static_cast<Strategy>(s))}, campaigns[i].paces[s]);
+                }
+            }
+        }
+    }
+
+    void set(std::span<const uint32_t> slots) const noexcept {
+        for (size_t i = 0; i < slots.size(); i++) {
+            *places[i] = slots[i];
+        }
+    }
+
+private:
+    void add(SlotKey key, uint32_t& place) {
+        keys.push_back(key);
+        places.push_back(&place);
+    }
+};
+
+}  // namespace ads

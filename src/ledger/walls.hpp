@@ -1,0 +1,258 @@
+// A wall: how much of a limit is used, in memory that outlives processes. What is
+// served is taken; what pixels have to confirm is in flight until they do, or until
+// the reservation's time is over (core/pacing/reservations.hpp has the rules). Each
+// step changes one word: a process that dies in between costs a unit, never adds one.
+#pragma once
+
+#include "core/pacing/ahead.hpp"
+#include "core/pacing/controller.hpp"
+#include "core/pacing/reservations.hpp"
+#include "ledger/counters.hpp"
+
+namespace ads {
+
+struct alignas(64) WallSlot {
+    static constexpr Day kClockDays = 6;
+
+    SlotHead head;
+    DayCounter used;                 // confirmed + in flight
+    std::atomic<uint64_t> lifetime;  // the same of all days
+    std::array<std::atomic<uint64_t>, pacing::kBuckets> buckets;
+    DayCounter confirmed;           // of what was in flight: pixels came
+    DayCounter expired;             // and those that did not
+    std::atomic<uint64_t> tosses;   // of a campaign, {day, count}
+    std::atomic<uint64_t> offered;  // the money they were about
+    std::array<std::atomic<uint64_t>, 22> room;
+
+    // All or nothing.
+    bool take(Day day, uint64_t n, uint64_t limit, uint64_t lifetime_limit, Day today) noexcept {
+        // A clock that goes back by some days finds them used; a day that lies further
+        // ahead was never there.
+        if (!used.take(day, n, limit, static_cast<Day>(today + kClockDays))) {
+            return false;
+        }
+        if (!take_lifetime(n, lifetime_limit)) {
+            used.give_back(day, n);
+            return false;
+        }
+        return true;
+    }
+
+    void give_back(Day day, uint64_t n) noexcept {
+        used.give_back(day, n);
+        change(lifetime, [&](uint64_t was) { return was > n ? was - n : 0; });
+    }
+
+    bool take_lifetime(uint64_t n, uint64_t limit) noexcept {
+        uint64_t was = lifetime.load(std::memory_order_relaxed);
+        do {
+            if (n > limit || was > limit - n) {
+                return false;
+            }
+        } while (!lifetime.compare_exchange_weak(was, was + n, std::memory_order_relaxed));
+        return true;
+    }
+
+    // What others say was used already: it does not become less.
+    void raise_lifetime(uint64_t to) noexcept {
+        change(lifetime, [&](uint64_t was) { return std::max(was, to); });
+    }
+
+    // What was counted before there was a limit: it does not become less.
+    void raise(Day day, uint64_t to) noexcept {
+        const uint64_t was = used.read(day);
+        if (was < to) {
+            used.count(day, to - was, day);
+            lifetime.fetch_add(to - was, std::memory_order_relaxed);
+        }
+    }
+
+    // Puts n, which was taken on the day of `times`, into flight. False: the bucket is full,
+    // and n is given back.
+    bool reserve(const pacing::BucketTimes& times, Millis now, uint64_t n) noexcept {
+        const auto step = apply(place(times, now), [&](uint64_t word) {
+            return pacing::reserve(word, times.stamp(now), n);
+        });
+        if (!step.done) {
+            give_back(times.day, n);
+            return false;
+        }
+        free_expired(times, times.place(now), step, now);
+        return true;
+    }
+
+    // What is in flight of a serve of then; it stays taken.
+    uint64_t settle(const pacing::BucketTimes& served, Millis at, uint64_t n) noexcept {
+        const auto step = apply(place(served, at), [&](uint64_t word) {
+            return pacing::settle(word, served.stamp(at), n);
+        });
+        return step.freed;
+    }
+
+    // The pixel of a serve: what is in flight is confirmed, what is not has to be taken.
+    // `in_flight` is told how much of it was.
+    bool confirm(const pacing::BucketTimes& served, Millis at, uint64_t n, uint64_t limit,
+                 uint64_t lifetime_limit, Day today, uint64_t* in_flight = nullptr) noexcept {
+        const uint64_t there = settle(served, at, n);
+        if (in_flight != nullptr) {
+            *in_flight = there;
+        }
+        if (there < n && !take(served.day, n - there, limit, lifetime_limit, today)) {
+            give_back(served.day, there);
+            return false;
+        }
+        confirmed.count(served.day, n, today);
+        return true;
+    }
+
+    // What was confirmed is not billed after all: it is free.
+    void release_confirmed(Day day, uint64_t n) noexcept {
+        confirmed.give_back(day, n);
+        give_back(day, n);
+    }
+
+    // Undoes a confirm, of which so much was in flight.
+    void undo_confirm(const pacing::BucketTimes& served, Millis at, uint64_t n,
+                      uint64_t there) noexcept {
+        confirmed.give_back(served.day, n);
+        give_back(served.day, n - there);
+        put_back(served, at, there);
+    }
+
+    // The pixel of a serve came, and what was reserved for it was an expectation only: it is
+    // free again. It counts as confirmed: a serve that is seen. Returns how much it was.
+    uint64_t resolve(const pacing::BucketTimes& served, Millis at, uint64_t n, Day today) noexcept {
+        const uint64_t there = settle(served, at, n);
+        give_back(served.day, there);
+        confirmed.count(served.day, there, today);
+        return there;
+    }
+
+    // Undoes a resolve of so much; it is in flight again if nobody has taken it since.
+    void undo_resolve(const pacing::BucketTimes& served, Millis at, uint64_t there, uint64_t limit,
+                      uint64_t lifetime_limit, Day today) noexcept {
+        confirmed.give_back(served.day, there);
+        if (take(served.day, there, limit, lifetime_limit, today)) {
+            put_back(served, at, there);
+        }
+    }
+
+    // The serve is undone.
+    void cancel(const pacing::BucketTimes& served, Millis at, uint64_t n) noexcept {
+        give_back(served.day, settle(served, at, n));
+    }
+
+    // Frees what nothing can confirm any more.
+    void expire(const pacing::BucketTimes& times, Millis now) noexcept {
+        for (uint32_t i = 0; i < pacing::kBuckets; i++) {
+            const auto step = apply(
+                buckets[i], [&](uint64_t word) { return pacing::expire(word, i, times, now); });
+            free_expired(times, i, step, now);
+        }
+    }
+
+    // Whether anything was served on that day, by what is left of it.
+    bool untouched(Day day) const noexcept {
+        return used.read(day) == 0 && confirmed.read(day) == 0 && expired.read(day) == 0;
+    }
+
+    uint64_t in_flight(const pacing::BucketTimes& times) const noexcept {
+        pacing::Reservations copy;
+        for (size_t i = 0; i < buckets.size(); i++) {
+            copy.words[i] = buckets[i].load(std::memory_order_relaxed);
+        }
+        return copy.in_flight(times);
+    }
+
+private:
+    std::atomic<uint64_t>& place(const pacing::BucketTimes& times, Millis at) noexcept {
+        return buckets[times.place(at)];
+    }
+
+    // What was in flight until just now is so again, or is free if its time is over.
+    void put_back(const pacing::BucketTimes& served, Millis at, uint64_t n) noexcept {
+        const auto step = apply(place(served, at), [&](uint64_t word) {
+            return pacing::put_back(word, served.stamp(at), n);
+        });
+        if (!step.done) {
+            give_back(served.day, n);
+        }
+    }
+
+    template <class F>
+    static void change(std::atomic<uint64_t>& word, F f) noexcept {
+        uint64_t was = word.load(std::memory_order_relaxed);
+        while (!word.compare_exchange_weak(was, f(was), std::memory_order_relaxed)) {
+        }
+    }
+
+    template <class F>
+    static pacing::BucketStep apply(std::atomic<uint64_t>& word, F f) noexcept {
+        uint64_t was = word.load(std::memory_order_relaxed);
+        for (;;) {
+            const pacing::BucketStep step = f(was);
+            if (!step.done ||
+                word.compare_exchange_weak(was, step.word, std::memory_order_relaxed)) {
+                return step;
+            }
+        }
+    }
+
+    void free_expired(const pacing::BucketTimes& times, uint32_t place,
+                      const pacing::BucketStep& step, Millis now) noexcept {
+        if (step.freed > 0) {
+            const Day day = times.day_of(place, step.stamp, now);
+            give_back(day, step.freed);
+            expired.count(day, step.freed);
+        }
+    }
+};
+static_assert(sizeof(WallSlot) == kSlotBytes);
+
+// How a limit is paced. Only the one who ticks touches `state`; what it found is
+// for all. Zeroed memory lets nothing pass: the first tick comes before the first
+// request.
+struct alignas(64) PaceSlot {
+    SlotHead head;
+    std::atomic<pacing::Threshold> threshold;
+    std::atomic<uint64_t> allowed;  // may be used by now, {day, amount}
+    std::atomic<double> probability;
+    std::atomic<double> amount;  // of today
+    std::atomic<double> ideal;   // by now
+    std::atomic<double> utilization;
+    std::atomic<PaceStatus> status;
+    std::atomic<bool> exhausted;
+    pacing::State state;
+    pacing::DayShare share;  // of a goal or a lifetime budget; as `state`
+
+    void publish(Day day, const pacing::Aim& aim, const pacing::Pace& pace) noexcept;
+
+    // Only `even` says how much by now; its new day begins with nothing.
+    uint64_t allowed_on(Day day, Strategy strategy) const noexcept {
+        if (strategy != Strategy::even) {
+            return pacing::kUnlimited;
+        }
+        const DayCount word(allowed.load(std::memory_order_relaxed));
+        return word.day() == day ? word.used() : 0;
+    }
+
+    // Whether a tick has found that nothing is left for that day.
+    bool exhausted_on(Day day) const noexcept {
+        return exhausted.load(std::memory_order_relaxed) &&
+               DayCount(allowed.load(std::memory_order_relaxed)).day() == day;
+    }
+};
+static_assert(sizeof(PaceSlot) <= kSlotBytes);
+static_assert(std::atomic<double>::is_always_lock_free);
+
+// The traffic of a placement; the first of all is of the site.
+struct alignas(64) CurveSlot {
+    std::atomic<uint32_t> placement;  // hash of its slug; 0: free
+    std::atomic<uint64_t> requests;
+    pacing::Curve curve;  // of the one who ticks
+    pacing::Week week;    // the same
+    std::array<std::atomic<uint64_t>, 116> room;
+};
+static_assert(sizeof(CurveSlot) == 3072);
+
+}  // namespace ads

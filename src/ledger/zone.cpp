@@ -1,0 +1,191 @@
+#include "ledger/zone.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace ads {
+
+namespace {
+
+constexpr size_t kPage = 4096;
+constexpr uint64_t kZoneMagic = 0x3430'656e'6f7a'7364;
+
+size_t whole_pages(size_t bytes) noexcept {
+    return bytes / kPage * kPage;
+}
+
+size_t head_size() noexcept {
+    return whole_pages(sizeof(ZoneHead) + kPage - 1);
+}
+
+// An eighth of the zone is for counters, but enough for some; the rest is for
+// the two halves.
+size_t state_share(size_t bytes) noexcept {
+    return std::max<size_t>(whole_pages(bytes / 8), 1 << 20);
+}
+
+size_t half(size_t bytes) noexcept {
+    const size_t fixed = head_size() + state_share(bytes);
+    return bytes <= fixed ? 0 : whole_pages((bytes - fixed) / 2);
+}
+
+}  // namespace
+
+size_t Zone::capacity(size_t bytes) noexcept {
+    const size_t slab = bytes / 128 + 8 * kPage;
+    return bytes <= slab ? 0 : half(bytes - slab);
+}
+
+size_t Zone::needed(size_t image) noexcept {
+    constexpr size_t kMiB = 1 << 20;
+    size_t bytes = kSmallest;
+    while (capacity(bytes) < image) {
+        bytes += std::max(kMiB, bytes / 64 / kMiB * kMiB);
+    }
+    return bytes;
+}
+
+void Zone::format(std::span<std::byte> memory) noexcept {
+    auto* head = ::new (memory.data()) ZoneHead{};
+    head->magic = kZoneMagic;
+    head->state_offset = head_size();
+    head->state_size = state_share(memory.size());
+    head->half_size = half(memory.size());
+    head->half_offset[0] = head->state_offset + head->state_size;
+    head->half_offset[1] = head->half_offset[0] + head->half_size;
+}
+
+bool Zone::is_ours(const void* memory) noexcept {
+    return static_cast<const ZoneHead*>(memory)->magic == kZoneMagic;
+}
+
+Zone Zone::attach(std::byte* memory) noexcept {
+    Zone zone;
+    zone.base_ = memory;
+    zone.head_ = reinterpret_cast<ZoneHead*>(memory);
+    return zone;
+}
+
+size_t Zone::used() const noexcept {
+    const uint64_t current = generation();
+    size_t used = head_->half_offset[0];
+    if (current > 0) {
+        const auto* half =
+            reinterpret_cast<const ImageHead*>(base_ + head_->half_offset[current & 1]);
+        used += half->length;
+    }
+    return used;
+}
+
+uint32_t Zone::enter(Who who, Alive alive) noexcept {
+    for (uint32_t i = 0; i < kMaxPins; i++) {
+        Who holder = head_->pins[i].who.load();
+        if (holder != 0 && alive(holder)) {
+            continue;
+        }
+        // Generation 0 is never current once something is published: until the
+        // first pin, nobody writes over what this reader is about to read.
+        if (head_->pins[i].who.compare_exchange_strong(holder, who)) {
+            head_->pins[i].generation.store(0);
+            return i;
+        }
+    }
+    return kNone;
+}
+
+void Zone::leave(uint32_t pin) noexcept {
+    head_->pins[pin].generation.store(0);
+    head_->pins[pin].who.store(0);
+}
+
+Image Zone::pin(uint32_t pin, uint64_t& generation) noexcept {
+    const auto load = [&] { return static_cast<uint32_t>(head_->current.load()); };
+    uint64_t seen = load();
+    for (;;) {
+        head_->pins[pin].generation.store(seen);
+        const uint64_t now = load();
+        if (now == seen) {
+            break;
+        }
+        seen = now;
+    }
+    generation = seen;
+    return seen == 0 ? Image()
+                     : Image(reinterpret_cast<const char*>(base_) + head_->half_offset[seen & 1]);
+}
+
+bool Zone::lock(Who me, Alive alive) noexcept {
+    Who holder = head_->publisher.load();
+    if (holder != 0 && alive(holder)) {
+        return false;
+    }
+    return head_->publisher.compare_exchange_strong(holder, me);
+}
+
+bool Zone::all_current(Alive alive) noexcept {
+    const uint64_t current = generation();
+    for (const auto& pin : head_->pins) {
+        const Who who = pin.who.load();
+        if (who != 0 && pin.generation.load() != current && alive(who)) {
+            head_->waits_for.store(who, std::memory_order_relaxed);
+            return false;
+        }
+    }
+    head_->waits_for.store(0, std::memory_order_relaxed);
+    return true;
+}
+
+char* Zone::fill(std::span<const char> image) noexcept {
+    const uint64_t next = generation() + 1;
+    char* half = reinterpret_cast<char*>(base_) + head_->half_offset[next & 1];
+    std::memcpy(half, image.data(), image.size());
+    return half;
+}
+
+// The publisher's lock is held: only the term can have changed.
+bool Zone::flip(Term term, int64_t now) noexcept {
+    uint64_t current = uint64_t{term} << 32 | generation();
+    const auto* half =
+        reinterpret_cast<const ImageHead*>(base_ + head_->half_offset[(current + 1) & 1]);
+    const int64_t published_at = head_->published_at.exchange(now, std::memory_order_relaxed);
+    const uint64_t hash = head_->image_hash.exchange(half->hash, std::memory_order_relaxed);
+    const uint32_t node = head_->image_node.exchange(half->node, std::memory_order_relaxed);
+    if (head_->current.compare_exchange_strong(current, current + 1)) {
+        return true;
+    }
+    head_->published_at.store(published_at, std::memory_order_relaxed);
+    head_->image_hash.store(hash, std::memory_order_relaxed);
+    head_->image_node.store(node, std::memory_order_relaxed);
+    return false;
+}
+
+void SharedText::set(std::string_view text) noexcept {
+    size_t n = std::min(text.size(), bytes.size());
+    while (n < text.size() && n > 0 && (static_cast<uint8_t>(text[n]) & 0xc0) == 0x80) {
+        n--;  // not within a character
+    }
+    const uint32_t odd = version.load(std::memory_order_relaxed) | 1;
+    version.store(odd, std::memory_order_seq_cst);
+    for (size_t i = 0; i < n; i++) {
+        bytes[i].store(text[i], std::memory_order_release);
+    }
+    size.store(static_cast<uint32_t>(n), std::memory_order_release);
+    version.store(odd + 1, std::memory_order_seq_cst);
+}
+
+size_t SharedText::get(std::span<char> to) const noexcept {
+    for (int tries = 0; tries < 1000; tries++) {
+        const uint32_t before = version.load(std::memory_order_seq_cst);
+        const size_t n = std::min<size_t>(size.load(std::memory_order_acquire), to.size());
+        for (size_t i = 0; i < n; i++) {
+            to[i] = bytes[i].load(std::memory_order_acquire);
+        }
+        if ((before & 1) == 0 && version.load(std::memory_order_seq_cst) == before) {
+            return n;
+        }
+    }
+    return 0;
+}
+
+}  // namespace ads
