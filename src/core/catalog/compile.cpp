@@ -430,7 +430,7 @@ private:
             groups_[g]->record.open = lay_intervals(groups_[g]->open);
         }
         std::stable_sort(boundaries_.begin(), boundaries_.end(),
-                         [this](const Boundary& a, const Boundary& b) { return a.at < b.at; });
+                         [](const Boundary& a, const Boundary& b) { return a.at < b.at; });
     }
 
     Slice<Interval> lay_intervals(const Intervals& intervals) {
