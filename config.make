@@ -28,15 +28,15 @@ for ads_src in $ads_sources; do
     ads_dir=$(basename $(dirname "$ads_src"))
     ads_object="$NGX_OBJS/addon/$ads_dir/$(basename "$ads_src" .cpp).$ngx_objext"
     # Only src/ngx and src/keeper know of the test clock: scripts/build-module takes the rest from the shipped module.
-    case $ads_dir in
-        catalog) ads_set=catalog ads_more=$ads_catalog ;;
-        ngx|keeper) ads_set=plain ads_more="$ads_plain -DADS_TEST_CLOCK=${ADS_TEST_CLOCK:-0}" ;;
+    case $ads_src in
+        src/core/catalog/*) ads_set=catalog ads_more=$ads_catalog ;;
+        src/ngx/*|src/keeper/*) ads_set=plain ads_more="$ads_plain -DADS_TEST_CLOCK=${ADS_TEST_CLOCK:-0}" ;;
         *)       ads_set=plain ads_more=$ads_plain ;;
     esac
     # What no request waits for compiles faster without the last optimizations.
-    case $(basename "$ads_src" .cpp) in
-        conf*|status*|folders|lifecycle|module|recall|rebuild|publish|catalog_feed|shipper|parse_creative|\
-        parse_experiment|formats|zones|calendar|fragments) ads_more="-O1 $ads_more" ;;
+    case $ads_dir/$(basename "$ads_src" .cpp) in
+        conf/*|status/*|ngx/*|io/recall|io/rebuild|io/shipper|keeper/publish|keeper/catalog_feed|\
+        */parse_creative|*/parse_experiment|*/formats|*/zones|*/calendar|*/fragments) ads_more="-O1 $ads_more" ;;
     esac
     [ "$NGX_CC_NAME" = clang ] || echo "$ads_object: $NGX_OBJS/addon/$ads_set.hpp.gch" >> $NGX_MAKEFILE
     echo "$ads_object: private CFLAGS += $ads_flags $ads_more $ADS_CFLAGS" >> $NGX_MAKEFILE

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "io/file.hpp"
-#include "ngx/conf.hpp"
+#include "ngx/conf/conf.hpp"
 
 namespace ads::ngx {
 

@@ -1,7 +1,7 @@
 // The keeper in nginx: a process of its own beside the workers.
 #pragma once
 
-#include "ngx/conf.hpp"
+#include "ngx/conf/conf.hpp"
 
 namespace ads::ngx {
 

@@ -12,7 +12,7 @@
 #include "ledger/pacer.hpp"
 #include "ngx/folders.hpp"
 #include "ngx/keeper.hpp"
-#include "ngx/worker.hpp"
+#include "ngx/worker/worker.hpp"
 
 namespace ads::ngx {
 

@@ -38,7 +38,7 @@ EOS
 make_path("$dir/original/scripts", "$dir/original/src");
 copy($_, "$dir/original/$_") or die "$_: $!" for qw(scripts/build-module scripts/progress config config.make);
 chmod 0755, "$dir/original/scripts/$_" for qw(build-module progress);
-put('original/src/a.cpp', '');
+put("original/src/$_", '') for 'a.cpp', 'ngx/endpoint/clock.cpp';
 
 # What the module is built from, and how often it has been configured.
 sub built {
@@ -67,10 +67,10 @@ is_deeply [ built('copy', CC => 'clang', ADS_TEST_CLOCK => 1) ], [ 'copy clang c
 my $tree = "$dir/original";
 local $ENV{NGINX_SRC} = "$dir/nginx";
 is system("$tree/scripts/build-module $tree/build/module"), 0, 'the module';
-put("original/build/module/objs/addon/$_", '') for 'core/token.o', 'ngx/clock.o';
+put("original/build/module/objs/addon/$_", '') for 'core/token.o', 'ngx/module.o', 'endpoint/clock.o';
 is system("ADS_TEST_CLOCK=1 $tree/scripts/build-module $tree/build/test"), 0, 'the module for tests';
 ok -e "$tree/build/test/objs/addon/core/token.o", 'has the objects of the module';
-ok !-e "$tree/build/test/objs/addon/ngx/clock.o", 'but for those that know of the clock';
+ok !-e "$tree/build/test/objs/addon/$_", "but not $_, which knows the clock" for 'ngx/module.o', 'endpoint/clock.o';
 is system("ADS_CFLAGS=-O0 ADS_TEST_CLOCK=1 $tree/scripts/build-module $tree/build/test"), 0, 'with other flags';
 ok !-e "$tree/build/test/objs/addon/core/token.o", 'it compiles its own';
 done_testing;

@@ -58,7 +58,7 @@ sub both_ways {
 my $directives = slurp('docs/directives.md');
 
 subtest 'directives' => sub {
-    my %flags = slurp('src/ngx/conf.cpp') =~ /\{ngx_string\("(ads_\w+)"\),\s*([A-Z0-9_|\s]+?),/g;
+    my %flags = slurp('src/ngx/conf/conf.cpp') =~ /\{ngx_string\("(ads_\w+)"\),\s*([A-Z0-9_|\s]+?),/g;
     delete $flags{ads_test_clock};
     my @documented = $directives =~ /^## (ads_\w+)$/mg;
     both_ways([ keys %flags ], \@documented, 'directive');
@@ -74,7 +74,7 @@ subtest 'directives' => sub {
 
 subtest 'variables' => sub {
     my ($section) = $directives =~ /^## Variables\n(.*?)(?=^## |\z)/ms;
-    both_ways([ map {"\$$_"} slurp('src/ngx/variables.cpp') =~ /\{"(ads_\w+)", \w+, \d\}/g ],
+    both_ways([ map {"\$$_"} slurp('src/ngx/request/variables.cpp') =~ /\{"(ads_\w+)", \w+, \d\}/g ],
         [ map { /^\| ((?:`\$ads_\w+` ?)+)\|/ ? $1 =~ /`(\$ads_\w+)`/g : () } split /\n/, $section ], 'variable');
 };
 

@@ -1,0 +1,173 @@
+// What the directives leave behind.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/catalog/compile.hpp"
+#include "core/token/keyring.hpp"
+#include "core/token/token.hpp"
+#include "core/visitor/consent.hpp"
+#include "io/frequency_file.hpp"
+#include "io/state_file.hpp"
+#include "keeper/publish.hpp"
+#include "ngx/nginx.hpp"
+#include "ngx/request/invalid.hpp"
+
+namespace ads::ngx {
+
+// What the configuration opens and builds. It is destroyed with the cycle's pool.
+struct Setup {
+    KeyRing ring;
+    StateFile file;
+    FrequencyFile frequency;
+    bool has_file = false;
+    catalog::Compiled compiled;
+    bool placeholder = false;  // compiled is empty: PostgreSQL has not been read yet
+    std::string catalog_path;
+    std::string spool_folder;
+    uint64_t epoch = 0;          // number of the configuration in the zone
+    uint32_t configuration = 0;  // and in the state
+    Target target;               // from init_module on
+};
+
+// When events are made durable: by the keeper after a moment, by the worker before it answers, or
+// when the kernel likes.
+enum class SpoolSyncMode : uint8_t { interval, always, off };
+
+struct MainConf {
+    ngx_cycle_t* cycle;  // which it belongs to
+    ngx_shm_zone_t* zone;
+    ngx_str_t state_path;
+    size_t dedupe;
+    ngx_str_t catalog_path;
+    bool from_postgres;   // the catalog: catalog_path is not set
+    ngx_str_t listen;     // conninfo for LISTEN, empty: that of ads_postgres
+    ngx_msec_t poll;      // of the catalog
+    ngx_str_t postgres;   // conninfo; empty: events stay in the spool
+    ngx_int_t batch;      // events in one transaction
+    ngx_msec_t interval;  // between two looks at an empty spool
+    ngx_msec_t timeout;   // of a batch
+    ngx_int_t connections;
+    ngx_int_t nice;  // of the keeper
+    ngx_str_t spool_path;
+    size_t segment;
+    SpoolSyncMode sync;
+    size_t frequency;  // bytes
+    ngx_str_t secret_path;
+    TokenLives lives;
+    bool has_lives;
+    Seconds reservation;    // 0: not set yet
+    bool timed;             // somebody asks for $ads_decision_time
+    const char* needed_by;  // the first handler directive, nullptr: none
+    ngx_array_t* limits;    // of LimitZone*
+    InvalidLists* lists;    // nullptr: none
+    Setup* setup;
+};
+
+// The value of a directive: one variable, which is looked up by its index, or
+// a text with variables in it.
+struct Value {
+    ngx_int_t index;
+    ngx_http_complex_value_t* text;
+};
+
+// `ads_key NAME $variable [personal]`
+struct KeyConf {
+    ngx_str_t name;
+    Value* value;
+    bool personal;  // used only with consent to that
+};
+
+// `ads_session_cookie NAME …`
+struct CookieConf {
+    ngx_str_t name;
+    ngx_int_t index;       // of the variable $cookie_NAME
+    ngx_str_t attributes;  // what follows the value
+    bool secure;           // Secure is among them; otherwise it goes with TLS
+};
+
+// `ads_consent …`
+struct ConsentConf {
+    bool off;  // the operator says that none is needed
+    ConsentSources sources;
+    ngx_array_t* variables;  // of Value*
+};
+
+// `ads_cors …`: without origins it is off.
+struct CorsConf {
+    ngx_array_t* origins;
+    ngx_str_t timing;  // those that need no pattern, for Timing-Allow-Origin
+};
+
+struct LocConf {
+    ngx_str_t base;           // of the tracking URLs
+    ngx_str_t location_base;  // its default: the folder of the location
+    ngx_int_t track;          // an EventType, or kAnyType
+    ngx_flag_t detail;
+    Value* origin;  // what absolute=1 puts before a base that is a path
+    Value* geo;
+    Value* device;
+    Value* language;
+    Value* user;
+    Value* explain;     // who may ask for debug=1
+    Value* ignore;      // who does not count
+    ngx_array_t* keys;  // of KeyConf
+    CookieConf* cookie;
+    ConsentConf* consent;
+    CorsConf* cors;
+    ngx_array_t* limits;   // of LimitConf
+    InvalidConf* invalid;  // nullptr: off
+    ngx_int_t anonymous_cap;
+};
+
+inline constexpr ngx_int_t kAnyType = -2;
+inline constexpr ngx_int_t kNoCap = NGX_MAX_INT_T_VALUE;
+
+inline ngx_str_t* arguments(ngx_conf_t* cf) noexcept {
+    return static_cast<ngx_str_t*>(cf->args->elts);
+}
+
+// Logs what is wrong with a directive, so that the line and file are named.
+template <class... Args>
+char* complain(ngx_conf_t* cf, const char* format, Args... args) noexcept {
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, format, args...);
+    return conf_error();
+}
+
+extern ngx_command_t commands[];
+
+// Directives about catalog and database, in conf_source.cpp.
+char* set_catalog(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+// Takes `sync=MODE` out of the arguments.
+char* take_sync(ngx_conf_t* cf, ngx_command_t* cmd, SpoolSyncMode& sync) noexcept;
+char* set_postgres(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* read_catalog(ngx_conf_t* cf, MainConf* main);
+bool read_saved_catalog(MainConf& main, ngx_log_t* log);  // of PostgreSQL, in ads_state
+
+// Directives about the visitor, in conf_visitor.cpp.
+Value* compile(ngx_conf_t* cf, ngx_str_t& text) noexcept;  // nullptr: it is wrong
+char* set_value(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* set_origin(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* set_key(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* set_session_cookie(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* set_consent(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* set_anonymous_cap(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* merge_visitor(ngx_conf_t* cf, LocConf* from, LocConf* to);
+
+// In conf_invalid.cpp.
+char* set_invalid(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+
+void* create_main_conf(ngx_conf_t* cf);
+char* init_main_conf(ngx_conf_t* cf, void* conf);
+void* create_loc_conf(ngx_conf_t* cf);
+char* merge_loc_conf(ngx_conf_t* cf, void* parent, void* child);
+
+inline MainConf* main_conf(ngx_http_request_t* r) noexcept {
+    return static_cast<MainConf*>(ngx_http_get_module_main_conf(r, ngx_http_ads_module));
+}
+inline LocConf* loc_conf(ngx_http_request_t* r) noexcept {
+    return static_cast<LocConf*>(ngx_http_get_module_loc_conf(r, ngx_http_ads_module));
+}
+
+}  // namespace ads::ngx

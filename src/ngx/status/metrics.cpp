@@ -1,0 +1,345 @@
+#include "ngx/status/metrics.hpp"
+
+#include "io/thread.hpp"
+#include "ledger/campaign_sums.hpp"
+#include "ngx/request/limit.hpp"
+#include "ngx/status/pacing.hpp"
+#include "ngx/status/stop.hpp"
+#include "version.hpp"
+
+namespace ads::ngx {
+
+namespace {
+
+// Of a catalog with more groups than that a scrape shows the sums that the keeper has made.
+constexpr size_t kMostAdded = 5000;
+
+struct DayMetric {
+    Counter counter;
+    std::string_view name;
+    std::string_view help;
+};
+
+constexpr DayMetric kDayMetrics[] = {
+    {Counter::serves, "ads_today_serves", "Ads served on the campaign's local day."},
+    {Counter::impressions, "ads_today_impressions",
+     "Impressions of ads served on the campaign's local day."},
+    {Counter::viewables, "ads_today_viewables",
+     "Viewable impressions of ads served on the campaign's local day."},
+    {Counter::clicks, "ads_today_clicks", "Clicks on the campaign's local day."},
+    {Counter::conversions, "ads_today_conversions", "Conversions on the campaign's local day."},
+    {Counter::spend, "ads_today_spend_cents", "Cents billed on the campaign's local day."},
+};
+
+void put_head(Out& out, std::string_view name, std::string_view type,
+              std::string_view help) noexcept {
+    for (const auto part : {std::string_view("# HELP "), name, std::string_view(" "), help,
+                            std::string_view("\n# TYPE "), name, std::string_view(" "), type,
+                            std::string_view("\n")}) {
+        out.put(part);
+    }
+}
+
+void put_sample(Out& out, std::string_view name, uint64_t value) noexcept {
+    out.put(name);
+    out.put(' ');
+    out.number(value);
+    out.put('\n');
+}
+
+void put_sample(Out& out, std::string_view name, std::string_view label, std::string_view text,
+                uint64_t value) noexcept {
+    for (const auto part : {name, std::string_view("{"), label, std::string_view("=\""), text,
+                            std::string_view("\"} ")}) {
+        out.put(part);
+    }
+    out.number(value);
+    out.put('\n');
+}
+
+void put_gauge(Out& out, std::string_view name, std::string_view help, uint64_t value) noexcept {
+    put_head(out, name, "gauge", help);
+    put_sample(out, name, value);
+}
+
+void put_counter(Out& out, std::string_view name, std::string_view help, uint64_t value) noexcept {
+    put_head(out, name, "counter", help);
+    put_sample(out, name, value);
+}
+
+uint64_t word(size_t index) noexcept {
+    return worker->state().head().traffic[index].load(std::memory_order_relaxed);
+}
+
+void put_requests(Out& out) noexcept {
+    put_counter(out, "ads_requests_total", "Ad requests that were decided.",
+                word(traffic::kRequests));
+    put_counter(out, "ads_placements_requested_total", "Placements that ad requests asked for.",
+                word(traffic::kPlacements));
+    put_head(out, "ads_unfilled_total", "counter", "Placements that got no ad, by reason.");
+    for (size_t i = 0; i < kCount<Unfilled>; i++) {
+        put_sample(out, "ads_unfilled_total", "reason", name_of(static_cast<Unfilled>(i)),
+                   word(traffic::kUnfilled + i));
+    }
+    put_head(out, "ads_refusals_total", "counter",
+             "Candidates that were refused, by reason. Targeting reasons are estimated from one "
+             "request in 64.");
+    for (size_t i = 0; i < kRefusals; i++) {
+        put_sample(out, "ads_refusals_total", "reason", name_of(static_cast<Reason>(i + 1)),
+                   word(traffic::kRefusals + i));
+    }
+}
+
+void put_decision_time(Out& out) noexcept {
+    constexpr std::string_view kBucket = "ads_decision_seconds_bucket{le=\"";
+    put_head(out, "ads_decision_seconds", "histogram",
+             "Time to decide an ad request, of one request in 64.");
+    uint64_t sum = 0;
+    for (size_t i = 0; i < kDecisionBounds.size(); i++) {
+        sum += word(traffic::kDecisions + i);
+        out.put(kBucket);
+        // Nanoseconds are thousandths of millionths: bounds are whole half microseconds.
+        const int64_t tenths = kDecisionBounds[i] / 100;  // of a microsecond
+        out.millionths(tenths / 10);
+        if (tenths % 10 != 0) {
+            out.number(tenths % 10);
+        }
+        out.put("\"} ");
+        out.number(sum);
+        out.put('\n');
+    }
+    sum += word(traffic::kDecisions + kDecisionBounds.size());
+    out.put(kBucket);
+    out.put("+Inf\"} ");
+    out.number(sum);
+    out.put("\nads_decision_seconds_sum ");
+    out.millionths(static_cast<int64_t>(word(traffic::kDecisionTime) / 1000));
+    out.put("\nads_decision_seconds_count ");
+    out.number(sum);
+    out.put('\n');
+}
+
+// All of a type together are its gross number, those without a reason the net one.
+void put_recorded(Out& out) noexcept {
+    put_head(out, "ads_recorded_total", "counter",
+             "Events written, by type and by the reason why they are invalid; empty: valid.");
+    for (size_t reason = 0; reason < kCount<Invalid>; reason++) {
+        for (size_t i = 0; i < kCount<EventType>; i++) {
+            const auto type = static_cast<EventType>(i);
+            const uint64_t number = worker->state().events(static_cast<Invalid>(reason), type);
+            if (reason > 0 && number == 0) {
+                continue;
+            }
+            out.put("ads_recorded_total{type=\"");
+            out.put(name_of(type));
+            out.put("\",invalid=\"");
+            out.put(name_of(static_cast<Invalid>(reason)));
+            out.put("\"} ");
+            out.number(number);
+            out.put('\n');
+        }
+    }
+}
+
+void put_events(Out& out) noexcept {
+    put_head(out, "ads_events_total", "counter", "Events by what became of them.");
+    for (const auto& [total, name] : kEvents) {
+        put_sample(out, "ads_events_total", "result", name, worker->state().total(total));
+    }
+    put_recorded(out);
+    put_head(out, "ads_spend_cents_total", "counter", "Cents billed.");
+    out.put("ads_spend_cents_total ");
+    out.millionths(static_cast<int64_t>(word(traffic::kSpend)));
+    out.put('\n');
+    put_counter(out, "ads_dedupe_evicted_total",
+                "Entries removed from the dedupe table before they expired.",
+                worker->state().head().dedupe.evicted.load(std::memory_order_relaxed));
+}
+
+void put_catalog(Out& out, const MainConf& conf) noexcept {
+    const auto& head = worker->zone().head();
+    const bool unreadable = head.unreadable.size.load(std::memory_order_relaxed) > 0;
+    put_gauge(out, "ads_catalog_generation", "Generation of the catalog that is served.",
+              worker->zone().generation());
+    put_gauge(out, "ads_catalog_campaigns", "Number of campaigns in the catalog.",
+              worker->image().campaigns().size());
+    put_gauge(out, "ads_catalog_ad_groups", "Number of ad groups in the catalog.",
+              worker->image().groups().size());
+    put_gauge(out, "ads_catalog_refused", "1 if the last edit of the catalog was refused.",
+              head.error.size.load(std::memory_order_relaxed) > 0);
+    put_gauge(out, "ads_catalog_unreadable", "1 while the source of the catalog cannot be read.",
+              unreadable);
+    const bool shipping_fails = head.shipping.size.load(std::memory_order_relaxed) > 0;
+    put_gauge(out, "ads_postgres_failing",
+              "1 while events cannot be sent to PostgreSQL or the catalog cannot be read from it.",
+              shipping_fails || (unreadable && conf.from_postgres));
+}
+
+void put_keeper(Out& out) noexcept {
+    const KeeperShare& share = worker->state().head().keeper;
+    put_head(out, "ads_keeper_silent_seconds", "gauge",
+             "Time since the active keeper last said that it works.");
+    out.put("ads_keeper_silent_seconds ");
+    out.millionths(static_cast<int64_t>(share.silent(static_cast<uint64_t>(monotonic())) * 1000));
+    out.put('\n');
+    put_counter(out, "ads_keeper_deaths_total", "Keepers that ended without being told to.",
+                worker->zone().head().keeper.died.load(std::memory_order_relaxed));
+}
+
+void put_storage(Out& out, const MainConf& conf) noexcept {
+    const SpoolUse spool = spool_use(worker->spool_folder());
+    put_gauge(out, "ads_spool_segments", "Number of segments in the spool.", spool.segments);
+    put_gauge(out, "ads_spool_bytes", "Bytes in the spool.", spool.bytes);
+    const SpoolCounts& counts = worker->state().head().spool;
+    const auto value = [](const std::atomic<uint64_t>& counter) {
+        return counter.load(std::memory_order_relaxed);
+    };
+    put_counter(out, "ads_dropped_serves_total",
+                "Serves whose events could not be written; they stay taken of budgets and caps.",
+                value(counts.dropped_serves));
+    put_counter(out, "ads_spool_damaged_records_total",
+                "Records of the spool that were damaged and could not be shipped.",
+                value(counts.damaged_records));
+    put_counter(out, "ads_spool_damaged_bytes_total", "Bytes of the spool that were damaged.",
+                value(counts.damaged_bytes));
+    put_counter(out, "ads_spool_slow_writes_total", "Writes to the spool that took 100 ms or more.",
+                value(counts.slow_writes));
+    const auto put_seconds = [&](std::string_view name, uint64_t milliseconds) {
+        out.put(name);
+        out.put(' ');
+        out.millionths(static_cast<int64_t>(milliseconds * 1000));
+        out.put('\n');
+    };
+    put_head(out, "ads_spool_slow_write_seconds_total", "counter",
+             "Time that slow writes took; all requests of a worker wait for one.");
+    put_seconds("ads_spool_slow_write_seconds_total", value(counts.slow_write_ms));
+    put_head(out, "ads_spool_longest_write_seconds", "gauge",
+             "Time of the longest slow write since the state was created.");
+    put_seconds("ads_spool_longest_write_seconds", value(counts.longest_write_ms));
+    put_head(out, "ads_shipped_total", "counter", "Events sent to PostgreSQL, by result.");
+    for (const auto& [total, name] : kShipped) {
+        put_sample(out, "ads_shipped_total", "result", name, worker->state().total(total));
+    }
+    put_gauge(out, "ads_zone_size_bytes", "Size of the zone.", conf.zone->shm.size);
+    put_gauge(out, "ads_zone_used_bytes", "Bytes of the zone that are used.",
+              worker->zone().used());
+}
+
+std::vector<Row> group_rows(const Image& image, const Filter& filter, size_t& left) {
+    std::vector<Row> rows;
+    each_group(image, filter, [&](uint32_t group) { rows.push_back(row_of(image, group)); });
+    left = 0;
+    if (filter.ad_group == 0 && rows.size() == filter.limit) {
+        Filter rest = filter;
+        rest.after = rows.empty() ? filter.after : rows.back().id;
+        rest.limit = image.groups().size();
+        each_group(image, rest, [&](uint32_t) { left++; });
+    }
+    return rows;
+}
+
+// The groups of a campaign: those of one priority stand together, and among them those
+// of one campaign.
+using Ranges = std::array<std::span<const GroupRecord>, kCount<Priority>>;
+
+Ranges groups_of(const Image& image, uint32_t campaign) noexcept {
+    using Key = std::pair<size_t, uint32_t>;
+    const auto groups = image.groups();
+    const auto first = [&](Key key) {
+        const auto before = [](const GroupRecord& group, const Key& wanted) {
+            return Key{static_cast<size_t>(group.priority), group.campaign} < wanted;
+        };
+        return std::lower_bound(groups.begin(), groups.end(), key, before);
+    };
+    Ranges ranges;
+    for (size_t priority = 0; priority < ranges.size(); priority++) {
+        ranges[priority] = {first({priority, campaign}), first({priority, campaign + 1})};
+    }
+    return ranges;
+}
+
+// Campaigns in the order of their ids, each the sum of its groups. Of large catalogs the keeper has
+// added them up.
+std::vector<Row> campaign_rows(const Image& image, const Filter& filter, size_t& left) {
+    std::vector<std::pair<Id, uint32_t>> wanted;
+    const auto campaigns = image.campaigns();
+    for (uint32_t i = 0; i < campaigns.size(); i++) {
+        const Id id = campaigns[i].id;
+        if (id > filter.after && (filter.campaign == 0 || id == filter.campaign)) {
+            wanted.emplace_back(id, i);
+        }
+    }
+    const size_t most = std::min(wanted.size(), filter.limit);
+    std::partial_sort(wanted.begin(), wanted.begin() + static_cast<ptrdiff_t>(most), wanted.end());
+    std::vector<Row> rows;
+    rows.reserve(most);
+    const bool summed = image.groups().size() > kMostAdded;
+    for (size_t i = 0; i < most; i++) {
+        const auto [id, campaign] = wanted[i];
+        Row& sum = rows.emplace_back();
+        sum.id = id;
+        if (summed) {
+            sum.counts = campaign_sum(image, campaign, worker->now() / 1000);
+            continue;
+        }
+        for (const auto& range : groups_of(image, campaign)) {
+            for (const auto& group : range) {
+                const auto index = static_cast<uint32_t>(&group - image.groups().data());
+                const Row row = row_of(image, index);
+                for (size_t c = 0; c < kCounters; c++) {
+                    sum.counts[c] += row.counts[c];
+                }
+            }
+        }
+    }
+    left = wanted.size() - rows.size();
+    return rows;
+}
+
+void put_rows(Out& out, std::string_view label, const std::vector<Row>& rows) noexcept {
+    for (const auto& metric : kDayMetrics) {
+        put_head(out, metric.name, "gauge", metric.help);
+        for (const auto& row : rows) {
+            out.put(metric.name);
+            out.put('{');
+            out.put(label);
+            out.put("=\"");
+            out.number(row.id);
+            out.put("\"} ");
+            if (metric.counter == Counter::spend) {
+                out.millionths(static_cast<int64_t>(row[metric.counter]));
+            } else {
+                out.number(row[metric.counter]);
+            }
+            out.put('\n');
+        }
+    }
+}
+
+}  // namespace
+
+void put_metrics(Out& out, const Filter& filter, const MainConf& conf, bool detail) noexcept {
+    put_head(out, "ads_build_info", "gauge", "Versions of the module and of nginx.");
+    out.put("ads_build_info{version=\"" ADS_VERSION "\",nginx=\"" NGINX_VERSION "\"} 1\n");
+    put_requests(out);
+    put_decision_time(out);
+    put_events(out);
+    put_catalog(out, conf);
+    put_stop_metrics(out);
+    put_storage(out, conf);
+    put_keeper(out);
+    put_health_metrics(out);
+    put_limit_metrics(out, conf);
+    size_t left = 0;
+    if (detail) {
+        put_rows(out, "ad_group", group_rows(worker->image(), filter, left));
+        put_gauge(out, "ads_ad_groups_truncated",
+                  "Number of ad groups that this response leaves out.", left);
+    } else {
+        put_rows(out, "campaign", campaign_rows(worker->image(), filter, left));
+        put_gauge(out, "ads_campaigns_truncated",
+                  "Number of campaigns that this response leaves out.", left);
+    }
+}
+
+}  // namespace ads::ngx

@@ -1,0 +1,344 @@
+// ads_status as JSON.
+#include <algorithm>
+#include <charconv>
+
+#include "core/base/query.hpp"
+#include "io/thread.hpp"
+#include "ngx/endpoint/handlers.hpp"
+#include "ngx/request/limit.hpp"
+#include "ngx/status/metrics.hpp"
+#include "ngx/status/pacing.hpp"
+#include "ngx/status/rows.hpp"
+#include "ngx/status/spool.hpp"
+#include "ngx/status/stop.hpp"
+#include "ngx/worker/worker.hpp"
+#include "version.hpp"
+
+namespace ads::ngx {
+
+namespace {
+
+constexpr size_t kHeadRoom = 64 << 10;  // also for 65 curves
+// Of a group and a campaign; six metrics of 70 characters need less.
+constexpr size_t kRowRoom = 3072;
+
+bool read_number(std::string_view text, uint32_t& number) noexcept {
+    const auto result = std::from_chars(text.data(), text.data() + text.size(), number);
+    return result.ec == std::errc() && result.ptr == text.data() + text.size();
+}
+
+InputError read_filter(const Query& query, Filter& filter) noexcept {
+    bool limited = false;
+    for (const auto& [name, value] : query.params) {
+        uint32_t number = 0;
+        if (name == "format") {
+            if (value != "json" && value != "prometheus") {
+                return {"bad_format", "format is json or prometheus"};
+            }
+            filter.prometheus = value == "prometheus";
+            continue;
+        }
+        if (name != "ad_group" && name != "campaign" && name != "after" && name != "limit") {
+            continue;
+        }
+        if (!read_number(value, number)) {
+            return {"bad_number", "ad_group, campaign, after and limit are whole numbers"};
+        }
+        if (name == "ad_group") {
+            filter.ad_group = number;
+        } else if (name == "campaign") {
+            filter.campaign = number;
+        } else if (name == "after") {
+            filter.after = number;
+        } else {
+            filter.limit = std::min<size_t>(number, kMaxLimit);
+            limited = true;
+        }
+    }
+    if (filter.prometheus && !limited) {
+        filter.limit = kMaxLimit;  // a scrape takes all that there is room for
+    }
+    return {};
+}
+
+// Today's refusals by reason. Targeting reasons are counted on a sample of the
+// requests and scaled: those are named under "sampled".
+void put_refused(Out& out, uint32_t slot, Day day, bool estimated) noexcept {
+    const auto each = [&](auto f) {
+        for (size_t i = 0; slot != kNone && i < kRefusals; i++) {
+            const DayCount count{
+                worker->state().slot(slot).refusals[i].load(std::memory_order_relaxed)};
+            if (count.day() == day && count.used() > 0) {
+                f(static_cast<Reason>(i + 1), count.used());
+            }
+        }
+    };
+    std::string_view comma;
+    const auto name = [&](Reason reason) {
+        out.put(comma);
+        out.put('"');
+        out.put(name_of(reason));
+        out.put('"');
+        comma = ",";
+    };
+    out.put("\"refused\":{");
+    each([&](Reason reason, uint64_t count) {
+        name(reason);
+        out.put(':');
+        out.number(count);
+    });
+    comma = {};
+    out.put("},\"sampled\":[");
+    each([&](Reason reason, uint64_t) {
+        // The floor of an estimated price is looked at in each decision.
+        if (is_targeting(reason) && !(estimated && reason == Reason::floor)) {
+            name(reason);
+        }
+    });
+    out.put(']');
+}
+
+void put_group(Out& out, const Image& image, uint32_t index) noexcept {
+    const auto& group = image.groups()[index];
+    const Row row = row_of(image, index);
+    out.put("{\"id\":");
+    out.number(group.id);
+    out.put(",\"campaign\":");
+    out.number(image.campaign_of(group).id);
+    out.put(",\"day\":\"");
+    out.day(row.day);
+    out.put("\",\"serves\":");
+    out.number(row[Counter::serves]);
+    out.put(",\"impressions\":");
+    out.number(row[Counter::impressions]);
+    out.put(",\"viewables\":");
+    out.number(row[Counter::viewables]);
+    out.put(",\"clicks\":");
+    out.number(row[Counter::clicks]);
+    out.put(",\"conversions\":");
+    out.number(row[Counter::conversions]);
+    out.put(",\"spend_cents\":");
+    out.millionths(static_cast<int64_t>(row[Counter::spend]));
+    out.put(',');
+    put_group_pacing(out, image, index);
+    out.put(',');
+    put_refused(out, worker->slot_of(index), row.day, group.estimated());
+    out.put(",\"stopped\":");
+    put_stop_of(out, group.campaign);
+    out.put('}');
+}
+
+constexpr size_t kErrorRoom = 1024;
+
+void put_catalog(Out& out, const Image& image) noexcept {
+    const auto& zone = worker->zone();
+    const auto& head = zone.head();
+    char text[kErrorRoom];
+    out.put("\"catalog\":{\"generation\":");
+    out.number(zone.generation());
+    out.put(",\"age_s\":");
+    out.number(std::max<int64_t>(
+        0, worker->now() / 1000 - head.published_at.load(std::memory_order_relaxed)));
+    out.put(",\"campaigns\":");
+    out.number(image.campaigns().size());
+    out.put(",\"ad_groups\":");
+    out.number(image.groups().size());
+    out.put(",\"currency\":");
+    put_text(out, image.head().currency.data());
+    out.put(",\"error\":");
+    put_text(out, {text, zone.error(text)});
+    out.put(",\"unreadable\":");
+    put_text(out, {text, zone.head().unreadable.get(text)});
+    const uint64_t waits = head.waits_for.load(std::memory_order_relaxed);
+    out.put(",\"waits_for_pid\":");
+    if (waits == 0) {
+        out.put("null");
+    } else {
+        out.number(pid_of(waits));
+    }
+    out.put('}');
+}
+
+// f(name, number) for each reason that any event has.
+template <class F>
+void each_reason(F f) noexcept {
+    for (size_t reason = 1; reason < kCount<Invalid>; reason++) {
+        uint64_t sum = 0;
+        for (size_t type = 0; type < kCount<EventType>; type++) {
+            sum +=
+                worker->state().events(static_cast<Invalid>(reason), static_cast<EventType>(type));
+        }
+        if (sum > 0) {
+            f(name_of(static_cast<Invalid>(reason)), sum);
+        }
+    }
+}
+
+uint64_t gross(EventType type) noexcept {
+    uint64_t sum = 0;
+    for (size_t reason = 0; reason < kCount<Invalid>; reason++) {
+        sum += worker->state().events(static_cast<Invalid>(reason), type);
+    }
+    return sum;
+}
+
+// What was written since the state began, and what of it counts.
+void put_traffic(Out& out) noexcept {
+    out.put("\"traffic\":{");
+    for (size_t i = 0; i < kCount<EventType>; i++) {
+        const auto type = static_cast<EventType>(i);
+        out.put(i == 0 ? "\"" : ",\"");
+        out.put(name_of(type));
+        out.put("\":{\"gross\":");
+        out.number(gross(type));
+        out.put(",\"net\":");
+        out.number(worker->state().events(Invalid::none, type));
+        out.put('}');
+    }
+    out.put("},\"invalid\":{");
+    std::string_view comma;
+    each_reason([&](std::string_view name, uint64_t number) {
+        out.put(comma);
+        out.put('"');
+        out.put(name);
+        out.put("\":");
+        out.number(number);
+        comma = ",";
+    });
+    out.put('}');
+}
+
+// How events get on; null where they stay in the spool.
+void put_shipping(Out& out, bool configured) noexcept {
+    if (!configured) {
+        out.put("null");
+        return;
+    }
+    out.put('{');
+    for (const auto& [total, name] : kShipped) {
+        out.put('"');
+        out.put(name);
+        out.put("\":");
+        out.number(worker->state().total(total));
+        out.put(',');
+    }
+    char text[kErrorRoom];
+    out.put("\"error\":");
+    put_text(out, {text, worker->zone().head().shipping.get(text)});
+    out.put('}');
+}
+
+// The active keeper of the state; null before the first.
+void put_keeper(Out& out) noexcept {
+    const KeeperShare& share = worker->state().head().keeper;
+    if (share.pid() == 0) {
+        out.put("null");
+        return;
+    }
+    out.put("{\"pid\":");
+    out.number(share.pid());
+    out.put(",\"term\":");
+    out.number(share.term());
+    out.put(",\"silent_ms\":");
+    out.number(share.silent(static_cast<uint64_t>(monotonic())));
+    out.put('}');
+}
+
+void put_json(Out& out, const Image& image, const Filter& filter, const MainConf& conf) noexcept {
+    out.put("{\"version\":\"" ADS_VERSION "\",");
+    put_catalog(out, image);
+    put_stopped(out);
+    out.put(",\"ad_groups\":[");
+    bool first = true;
+    each_group(image, filter, [&](uint32_t group) {
+        if (!first) {
+            out.put(',');
+        }
+        first = false;
+        put_group(out, image, group);
+    });
+    out.put("],\"campaigns\":[");
+    first = true;
+    each_campaign(image, filter, [&](uint32_t campaign) {
+        if (!first) {
+            out.put(',');
+        }
+        first = false;
+        put_campaign_pacing(out, image, campaign);
+    });
+    out.put("],\"health\":");
+    put_health(out);
+    out.put(",\"curves\":");
+    put_curves(out, image);
+    out.put(",\"events\":{");
+    for (const auto& [total, name] : kEvents) {
+        out.put('"');
+        out.put(name);
+        out.put("\":");
+        out.number(worker->state().total(total));
+        out.put(',');
+    }
+    out.put("\"dropped_serves\":");
+    out.number(worker->state().head().spool.dropped_serves.load(std::memory_order_relaxed));
+    out.put("},");
+    put_traffic(out);
+    out.put(",\"dedupe\":{\"evicted\":");
+    out.number(worker->state().head().dedupe.evicted.load(std::memory_order_relaxed));
+    out.put("},\"spool\":");
+    put_spool(out);
+    out.put(",\"postgres\":");
+    put_shipping(out, conf.postgres.len > 0);
+    out.put(",\"keeper\":");
+    put_keeper(out);
+    out.put(',');
+    put_limits(out, conf);
+    out.put(",\"zone\":{\"size\":");
+    out.number(conf.zone->shm.size);
+    out.put(",\"used\":");
+    out.number(worker->zone().used());
+    out.put("}}\n");
+}
+
+}  // namespace
+
+ngx_int_t status_handler(ngx_http_request_t* r) {
+    if ((r->method & (NGX_HTTP_GET | NGX_HTTP_HEAD)) == 0) {
+        return not_allowed(r, "GET, HEAD");
+    }
+    if (const ngx_int_t rc = ngx_http_discard_request_body(r); rc != NGX_OK) {
+        return rc;
+    }
+    if (worker == nullptr || !worker->refresh()) {
+        return NGX_HTTP_SERVICE_UNAVAILABLE;
+    }
+    Query query;
+    Filter filter;
+    if (const auto error = query_of(r, query)) {
+        return send_error(r, NGX_HTTP_BAD_REQUEST, error);
+    }
+    if (const auto error = read_filter(query, filter)) {
+        return send_error(r, NGX_HTTP_BAD_REQUEST, error);
+    }
+    const Image& image = worker->image();
+    const size_t room =
+        kHeadRoom + stops_room(filter.limit) + limits_room(*main_conf(r)) + filter.limit * kRowRoom;
+    auto* memory = static_cast<char*>(ngx_pnalloc(r->pool, room));
+    if (memory == nullptr) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+    Out out(memory, room);
+    if (filter.prometheus) {
+        put_metrics(out, filter, *main_conf(r), loc_conf(r)->detail != 0);
+    } else {
+        put_json(out, image, filter, *main_conf(r));
+    }
+    if (out.overflow()) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+    no_store(r);
+    return send(r,
+                {NGX_HTTP_OK, filter.prometheus ? "text/plain; version=0.0.4" : "application/json",
+                 out.text()});
+}
+
+}  // namespace ads::ngx
