@@ -87,11 +87,11 @@ struct World {
     View view;
 };
 
-void check_page(World& world, const Request& request, const Page& page, const Books& books) {
+void check_page(World& world, const Request& request, const Page& before, const Page& page,
+                const Books& books) {
     const Image& image = world.view.image();
     check(page.filled() == books.held);
     std::vector<uint32_t> creatives;
-    std::vector<size_t> in_set(image.head().together.count);
     for (const Pick& pick : page.picks()) {
         const auto all = explain(world.view, request, pick, books.refusals);
         const auto& placement = image.placements()[pick.placement];
@@ -103,19 +103,19 @@ void check_page(World& world, const Request& request, const Page& page, const Bo
         if (pick.filled()) {
             check(image.creatives()[pick.creative].group == pick.group);
             check(placement.accepts(image.creatives()[pick.creative]));
+            check(!before.has_creative(pick.creative));
             creatives.push_back(pick.creative);
             const uint32_t set = image.groups()[pick.group].together;
             if (set != kNone) {
-                in_set[set]++;
+                for (const uint32_t group :
+                     image.get(image.get(image.head().together)[set].groups)) {
+                    check(page.has_group(group));
+                }
             }
         }
     }
     std::sort(creatives.begin(), creatives.end());
     check(std::adjacent_find(creatives.begin(), creatives.end()) == creatives.end());
-    for (size_t set = 0; set < in_set.size(); set++) {
-        check(in_set[set] == 0 ||
-              in_set[set] == image.get(image.head().together)[set].groups.count);
-    }
 }
 
 }  // namespace
@@ -156,7 +156,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Rng rng(data[0]);
     Books books{rng};
     Page page;
+    for (const Id id : serve.shown) {
+        page.add_shown(world.view.image(), id);
+    }
+    const Page before = page;
     decide(world.view, request, placements, page, rng, books);
-    check_page(world, request, page, books);
+    check_page(world, request, before, page, books);
     return 0;
 }

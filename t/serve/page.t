@@ -185,6 +185,22 @@ subtest 'what is given back may be had again' => sub {
     is scalar @events, 0, 'no event of it';
 };
 
+subtest 'what an earlier request has put on the page' => sub {
+    my $shown = sub { return page($_[0], undef, "&shown=$_[1]") };
+    is $shown->('many', '11,12,13'), 'many=2', 'is not served again';
+    is $shown->('adv-b', '111'), 'adv-b=13', 'excludes its advertiser';
+    is $shown->('adv-a', '121'), 'adv-a=14', 'is excluded by it';
+    is $shown->('cat-b', '211'), 'cat-b=22', 'excludes its category' for 1 .. 3;
+    is $shown->('right', '311'), 'right=32', 'the rest of a set follows';
+    is $shown->('right', '331'), 'right=33', 'but no set begins';
+    is $shown->('three-b,three-c', '511'), 'three-b=52 three-c=53', 'of a set of three';
+    is $shown->('three-b', '511'), '', 'which must still become whole';
+    is $shown->('left,right', '311,321'), 'left=33 right=33', 'what is there whole is not served again';
+    is $shown->('solo', '999,4294967295'), 'solo=66', 'creatives that are gone do not matter';
+    is $shown->('solo', ''), 'solo=66', 'nor does an empty list';
+    is $conn->request('GET', "/spot/serve?placement=solo&shown=$_")->{status}, 400, "shown=$_" for '1,x', ',', '-1', '4294967296', join(',', 1 .. 65);
+};
+
 subtest 'the books' => sub {
     my %spool;
     $spool{ $_->{ad_group} }++ for events($ngx->path('logs/spool'));

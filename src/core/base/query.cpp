@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cstring>
 
 #include "core/base/bytes.hpp"
@@ -99,6 +100,23 @@ InputError read_placements(std::string_view list, ServeQuery& serve) noexcept {
         }
         if (!serve.placements.push_back(slug)) {
             return {"too_many_placements", "a request asks for at most 64 placements"};
+        }
+    }
+    return {};
+}
+
+// Creatives that are gone from the catalog are no error, and neither is what never was one.
+InputError read_shown(std::string_view list, ServeQuery& serve) noexcept {
+    while (!list.empty()) {
+        const size_t end = std::min(list.find(','), list.size());
+        Id id = 0;
+        const auto [stop, error] = std::from_chars(list.data(), list.data() + end, id);
+        if (error != std::errc() || stop != list.data() + end) {
+            return {"bad_shown", "shown is a list of ids of creatives, separated by commas"};
+        }
+        list.remove_prefix(std::min(end + 1, list.size()));
+        if (!serve.shown.push_back(id)) {
+            return {"too_many_shown", "a request names at most 64 creatives that are shown"};
         }
     }
     return {};
@@ -270,6 +288,10 @@ InputError read_serve(const Query& query, ServeQuery& serve) noexcept {
         } else if (name.starts_with("kv.")) {
             if (!serve.keys.push_back({name.substr(3), value})) {
                 return {"too_many_keys", "a request has at most 64 key-values"};
+            }
+        } else if (name == "shown") {
+            if (const auto error = read_shown(value, serve)) {
+                return error;
             }
         } else if (name == "debug") {
             serve.debug = value == "1";

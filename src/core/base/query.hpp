@@ -65,6 +65,7 @@ struct ServeQuery {
     Format format = Format::json;
     std::string_view callback = "adsFill";
     std::string_view url;
+    FixedVector<Id, kMaxPage> shown;  // creatives that the page shows already
     bool debug = false;
     bool absolute = false;  // tracking URLs with scheme and host
     Keys keys;              // of kv.NAME=VALUE

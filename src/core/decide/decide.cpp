@@ -6,24 +6,19 @@ namespace ads {
 
 bool Page::some_pick_excludes(const Image& image, const GroupRecord& group) const noexcept {
     const uint32_t advertiser = image.campaign_of(group).advertiser_number;
-    for (const auto& pick : picks()) {
+    return any([&](const Pick& pick) {
         if (!pick.filled()) {
-            continue;
+            return false;
         }
         const GroupRecord& other = image.groups()[pick.group];
         const auto either = [&](Exclusive what) {
             return group.exclusive == what || other.exclusive == what;
         };
-        if (either(Exclusive::advertiser) && advertiser != 0 &&
-            advertiser == image.campaign_of(other).advertiser_number) {
-            return true;
-        }
-        if (either(Exclusive::category) && group.category != 0 &&
-            group.category == other.category) {
-            return true;
-        }
-    }
-    return false;
+        return (either(Exclusive::advertiser) && advertiser != 0 &&
+                advertiser == image.campaign_of(other).advertiser_number) ||
+               (either(Exclusive::category) && group.category != 0 &&
+                group.category == other.category);
+    });
 }
 
 Lottery::Lottery(const Bits& survivors, uint32_t begin, uint32_t end,

@@ -1,6 +1,7 @@
 // The ads of one page, in the order in which its placements were asked for.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -28,6 +29,14 @@ public:
     // A new place at the end, still empty; no more than kMaxPage.
     void add(uint32_t placement) noexcept { picks_.push_back({.placement = placement}); }
 
+    // A creative that the page shows already, from an earlier request.
+    void add_shown(const Image& image, Id id) noexcept {
+        const uint32_t creative = image.find_creative(id);
+        if (creative != kNone) {
+            shown_.push_back({.group = image.creatives()[creative].group, .creative = creative});
+        }
+    }
+
     std::span<Pick> picks() noexcept { return {picks_.data(), picks_.size()}; }
     std::span<const Pick> picks() const noexcept { return picks_; }
 
@@ -40,34 +49,32 @@ public:
     }
 
     bool has_creative(uint32_t creative) const noexcept {
-        for (const auto& pick : picks()) {
-            if (pick.filled() && pick.creative == creative) {
-                return true;
-            }
-        }
-        return false;
+        return any([&](const Pick& pick) { return pick.filled() && pick.creative == creative; });
     }
 
     bool has_group(uint32_t group) const noexcept {
-        for (const auto& pick : picks()) {
-            if (pick.group == group) {
-                return true;
-            }
-        }
-        return false;
+        return any([&](const Pick& pick) { return pick.group == group; });
     }
 
     // Whether an ad on the page and this group exclude each other: one of them
     // wants to be the only one of its advertiser or category, and the other is
     // of the same.
     bool excludes(const Image& image, const GroupRecord& group) const noexcept {
-        return !picks().empty() && some_pick_excludes(image, group);
+        return !(picks_.empty() && shown_.empty()) && some_pick_excludes(image, group);
     }
 
 private:
+    // Whether some ad of this request, or shown before it, is so.
+    template <class Test>
+    bool any(Test test) const noexcept {
+        return std::any_of(picks_.begin(), picks_.end(), test) ||
+               std::any_of(shown_.begin(), shown_.end(), test);
+    }
+
     bool some_pick_excludes(const Image& image, const GroupRecord& group) const noexcept;
 
     FixedVector<Pick, kMaxPage> picks_;
+    FixedVector<Pick, kMaxPage> shown_;
 };
 
 }  // namespace ads

@@ -299,6 +299,9 @@ ngx_int_t serve(Serve& s, std::span<const uint32_t> placements) noexcept {
     const ngx_int_t cap = loc_conf(s.r)->anonymous_cap;
     Ledger ledger(worker->ledger_source(), s.request,
                   cap == kNoCap ? kNoAnonymousCap : static_cast<uint64_t>(cap), s.trace);
+    for (const Id id : s.query.shown) {
+        s.page.add_shown(worker->image(), id);
+    }
     decide(worker->view(), s.request, placements, s.page, worker->rng(), ledger);
     traffic.request(placements.size());
     for (const auto& pick : s.page.picks()) {

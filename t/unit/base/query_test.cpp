@@ -235,6 +235,25 @@ TEST(ServeQuery, Placements) {
     EXPECT_EQ(serve_code(raw + "&placement=p64"), "too_many_placements");
 }
 
+TEST(ServeQuery, Shown) {
+    const Asked asked("placement=a&shown=31,4294967295&shown=7,");
+    ServeQuery serve;
+    ASSERT_FALSE(read_serve(asked.query, serve));
+    EXPECT_EQ(std::vector<Id>(serve.shown.begin(), serve.shown.end()),
+              (std::vector<Id>{31, 4294967295, 7}));
+    EXPECT_EQ(serve_code("placement=a&shown="), "");
+    for (const char* list :
+         {"a", "1,,2", ",", "-1", "+1", "0x1", "4294967296", "1 ", " 1", "1;2"}) {
+        EXPECT_EQ(serve_code("placement=a&shown=" + std::string(list)), "bad_shown") << list;
+    }
+    std::string raw = "placement=a&shown=1";
+    for (int i = 2; i <= 64; i++) {
+        raw += "," + std::to_string(i);
+    }
+    EXPECT_EQ(serve_code(raw), "");
+    EXPECT_EQ(serve_code(raw + ",65"), "too_many_shown");
+}
+
 TEST(ServeQuery, Formats) {
     EXPECT_EQ(serve_code("placement=a,b&format=json"), "");
     EXPECT_EQ(serve_code("placement=a,b&format=js"), "");
