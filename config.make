@@ -27,10 +27,10 @@ fi
 for ads_src in $ads_sources; do
     ads_dir=$(basename $(dirname "$ads_src"))
     ads_object="$NGX_OBJS/addon/$ads_dir/$(basename "$ads_src" .cpp).$ngx_objext"
-    # Only src/ngx and src/keeper know of the test clock: scripts/build-module takes the rest from the shipped module.
+    # Only src/ngx knows of the test clock: scripts/build-module takes the rest from the shipped module.
     case $ads_src in
         src/core/catalog/*) ads_set=catalog ads_more=$ads_catalog ;;
-        src/ngx/*|src/keeper/*) ads_set=plain ads_more="$ads_plain -DADS_TEST_CLOCK=${ADS_TEST_CLOCK:-0}" ;;
+        src/ngx/*) ads_set=plain ads_more="$ads_plain -DADS_TEST_CLOCK=${ADS_TEST_CLOCK:-0}" ;;
         *)       ads_set=plain ads_more=$ads_plain ;;
     esac
     # What no request waits for compiles faster without the last optimizations.

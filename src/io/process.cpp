@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -69,6 +70,18 @@ bool process_alive(Who who) noexcept {
     const uint32_t started = start_time(pid, dead);
     const auto expected = static_cast<uint32_t>(who >> 32);
     return !dead && (expected == 0 || started == 0 || started == expected);
+}
+
+void end_process(Who who) noexcept {
+    const auto pid = static_cast<pid_t>(pid_of(who));
+    if (pid == 0 || pid == getpid() || pid == getppid()) {
+        return;
+    }
+    // What is looked at after the descriptor was opened is of the process that it names.
+    const Fd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+    if (process && process_alive(who)) {
+        syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
+    }
 }
 
 uint32_t other_process_with(int fd) noexcept {

@@ -12,6 +12,9 @@ Who this_process() noexcept;
 // time asks for the pid only.
 bool process_alive(Who who) noexcept;
 
+// Kills a process, unless it is this one or its parent.
+void end_process(Who who) noexcept;
+
 // The pid of another process that has this file mapped; 0: none that can be seen.
 uint32_t other_process_with(int fd) noexcept;
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,12 +23,6 @@ constexpr Millis kStuckPause = 2000;         // before a stuck segment is tried 
 constexpr Millis kHousekeeping = 3'600'000;  // partitions are looked after so often,
 constexpr Millis kPartitionRetry = 60'000;   // or sooner if an event finds none
 constexpr char kPartitions[] = "SELECT count(*) FROM ads.ensure_partitions()";
-
-Millis wall_clock() noexcept {
-    timespec now{};
-    clock_gettime(CLOCK_REALTIME, &now);
-    return static_cast<Millis>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
-}
 
 }  // namespace
 

@@ -48,9 +48,6 @@ public:
     // Ends the segment: no more is written to it.
     void close() noexcept;
 
-    // Segments are numbered from here on: a process may have had another spool before.
-    void number_from(uint32_t sequence) noexcept { sequence_ = sequence; }
-
     // The sequence of the open segment, or of the next: lower ones are closed.
     uint32_t sequence() const noexcept { return fd_ ? sequence_ - 1 : sequence_; }
 

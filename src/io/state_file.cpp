@@ -1,7 +1,6 @@
 #include "io/state_file.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -71,21 +70,29 @@ bool StateFile::open(const std::string& folder, size_t dedupe_bytes, std::string
     return true;
 }
 
-// A lock belongs to an open description, and processes that were forked share that of the file: a
-// process that locks has one of its own.
-void StateFile::lock() noexcept {
-    if (locking_process_ != getpid()) {
-        const std::string path = "/proc/self/fd/" + std::to_string(file_.fd());
-        locked_ = Fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-        locking_process_ = getpid();
+// Not flock(): processes that were forked share the description of the file.
+uint32_t StateFile::lock() noexcept {
+    constexpr int kTries = 100;
+    constexpr timespec kPause{0, 10'000'000};
+    uint32_t holder = 0;
+    for (int i = 0; i < kTries; i++) {
+        struct flock whole {};
+        whole.l_type = F_WRLCK;
+        if (fcntl(file_.fd(), F_SETLK, &whole) == 0) {
+            return 0;
+        }
+        if (fcntl(file_.fd(), F_GETLK, &whole) == 0 && whole.l_type != F_UNLCK) {
+            holder = static_cast<uint32_t>(whole.l_pid);
+        }
+        nanosleep(&kPause, nullptr);
     }
-    // A signal must not let two of them in.
-    while (flock(locking_fd(), LOCK_EX) != 0 && errno == EINTR) {
-    }
+    return holder;
 }
 
 void StateFile::unlock() noexcept {
-    flock(locking_fd(), LOCK_UN);
+    struct flock whole {};
+    whole.l_type = F_UNLCK;
+    fcntl(file_.fd(), F_SETLK, &whole);
 }
 
 bool StateFile::reserve(uint64_t slots) noexcept {

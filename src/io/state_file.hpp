@@ -19,9 +19,9 @@ public:
     // Makes room for so many slots; the mapping stays where it is.
     bool reserve(uint64_t slots) noexcept;
 
-    // Held while slots are given out. It keeps out who opened the file apart:
-    // another master, as in a binary upgrade; within one, the zone does.
-    void lock() noexcept;
+    // Held by the process that gives out slots: during a binary upgrade the keepers of two masters
+    // do. Waits for a second at most; returns the pid of the process that holds it, 0: this one.
+    uint32_t lock() noexcept;
     void unlock() noexcept;
 
     State state() const noexcept { return state_; }
@@ -30,12 +30,8 @@ public:
     bool fresh() const noexcept { return file_.fresh(); }
 
 private:
-    int locking_fd() const noexcept { return locked_ ? locked_.get() : file_.fd(); }
-
     MappedFile file_;
     State state_;
-    Fd locked_;                  // another description of the file, of
-    pid_t locking_process_ = 0;  // this process
 };
 
 }  // namespace ads

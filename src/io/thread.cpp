@@ -11,10 +11,22 @@
 
 namespace ads {
 
-Millis monotonic() noexcept {
+namespace {
+
+Millis read_clock(clockid_t clock) noexcept {
     timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return static_cast<Millis>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
+}
+
+}  // namespace
+
+Millis monotonic() noexcept {
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+Millis wall_clock() noexcept {
+    return read_clock(CLOCK_REALTIME);
 }
 
 Alarm::Alarm() noexcept : fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}

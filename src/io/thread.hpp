@@ -33,6 +33,9 @@ private:
 // Milliseconds of a clock that only goes forward.
 Millis monotonic() noexcept;
 
+// Milliseconds since 1970.
+Millis wall_clock() noexcept;
+
 // A thread that gets no signals.
 bool start_thread(pthread_t& thread, void* (*entry)(void*), void* data) noexcept;
 

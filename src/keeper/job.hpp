@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,6 +19,7 @@ namespace ads {
 
 struct KeeperConf {
     Target target;
+    std::function<Millis()> now;  // the time of day
     std::string spool;
     std::string catalog;           // the file that is watched
     std::optional<FeedConf> feed;  // or the database
@@ -61,9 +63,6 @@ struct KeeperShared {
           me(who),
           share(conf.target.state.head().keeper),
           active(share, me, conf.configuration) {}
-
-    // The time as workers see it.
-    Millis now() const noexcept;
 
     // Whether this is the newest configuration of the zone: no other one publishes.
     bool may_publish() const noexcept {

@@ -3,7 +3,6 @@
 #include <linux/futex.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <climits>
@@ -26,7 +25,7 @@ public:
     explicit CatalogJob(std::shared_ptr<KeeperShared> shared) : Job(std::move(shared)) {
         const KeeperConf& conf = shared_->conf;
         CatalogContext context;
-        context.now = [shared = shared_.get()] { return shared->now() / 1000; };
+        context.now = [shared = shared_.get()] { return shared->conf.now() / 1000; };
         context.term = [this] { return term(); };
         context.tell = [this](const EditReport& report) { tell(report); };
         if (conf.feed) {
@@ -89,9 +88,8 @@ private:
                 const Who who = conf.target.zone.head().waits_for.load(std::memory_order_relaxed);
                 if (waits_logged_ != who) {
                     waits_logged_ = who;
-                    shared_->log.add(LogLevel::warn, catalog + "waits for process " +
-                                                         std::to_string(pid_of(who)) +
-                                                         ", which still reads the one before");
+                    shared_->log.add(LogLevel::warn,
+                                     catalog + "waits for process " + std::to_string(pid_of(who)));
                 }
                 break;
             }
@@ -184,17 +182,6 @@ private:
 };
 
 }  // namespace
-
-Millis KeeperShared::now() const noexcept {
-    timespec real{};
-    clock_gettime(CLOCK_REALTIME, &real);
-    const Millis now = static_cast<Millis>(real.tv_sec) * 1000 + real.tv_nsec / 1'000'000;
-#if ADS_TEST_CLOCK
-    return conf.target.zone.head().clock.read(now);
-#else
-    return now;
-#endif
-}
 
 void Job::run() {
     setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), shared_->conf.nice);

@@ -11,8 +11,9 @@ namespace ads {
 
 namespace {
 
-constexpr Millis kLook = 400;     // between two looks at the file
-constexpr Millis kTryAgain = 25;  // while a reader is behind
+constexpr Millis kLook = 400;      // between two looks at the file
+constexpr Millis kTryAgain = 25;   // while a reader is behind
+constexpr Millis kStopped = 1000;  // a publisher of an older term that takes longer
 
 }  // namespace
 
@@ -31,7 +32,10 @@ Publish publish_image(const Target& target, std::span<const char> image, Who me,
         // During a binary upgrade two zones, and so two publishers, share one file.
         State::Grow grow;
         if (target.file != nullptr) {
-            target.file->lock();
+            if (const uint32_t holder = target.file->lock(); holder != 0) {
+                zone.head().waits_for.store(holder, std::memory_order_relaxed);
+                return false;
+            }
             grow = [&](uint64_t wanted) { target.file->reserve(wanted); };
         }
         reinterpret_cast<ImageHead*>(copy)->node = state.head().node;
@@ -44,6 +48,7 @@ Publish publish_image(const Target& target, std::span<const char> image, Who me,
         if (target.file != nullptr) {
             target.file->unlock();
         }
+        return true;
     };
     return zone.publish(image, me, term, now, process_alive, fill_slots);
 }
@@ -135,6 +140,18 @@ EditReport CatalogPublisher::compile_and_put(const std::string& text, uint64_t h
     return report;
 }
 
+// The keeper of an older configuration was stopped in the middle of its copy. It could not publish
+// it any more, but when woken would write on into the half of the zone that is to be filled.
+void CatalogPublisher::end_stopped_publisher() noexcept {
+    const Who holder = target_.zone.head().publisher.load();
+    if (holder != holder_) {
+        holder_ = holder;
+        held_since_ = monotonic();
+    } else if (monotonic() - held_since_ >= kStopped) {
+        end_process(holder);
+    }
+}
+
 EditReport CatalogPublisher::put(const catalog::Compiled& compiled, Term term, Seconds now) {
     EditReport report;
     report.outcome = Edit::waits;
@@ -159,7 +176,9 @@ EditReport CatalogPublisher::put(const catalog::Compiled& compiled, Term term, S
                 target_.zone.set_error(report.text);
                 return report;
             case Publish::waits:
+                break;
             case Publish::busy:
+                end_stopped_publisher();
                 break;
         }
         alarm_.pause(kTryAgain);

@@ -61,9 +61,13 @@ private:
     EditReport compile_and_put(const std::string& text, uint64_t hash, Term term, Seconds now);
     EditReport put(const catalog::Compiled& compiled, Term term, Seconds now);
 
+    void end_stopped_publisher() noexcept;
+
     Target target_;
     Who me_;
     const Alarm& alarm_;
+    Who holder_ = 0;         // of the right to fill the zone, when it was asked for last
+    Millis held_since_ = 0;  // monotonic
 };
 
 // What a source is told, and whom it tells.

@@ -93,7 +93,7 @@ bool Round::follow() {
 
 // Once a second, and at once for a new catalog.
 void Round::pace() {
-    const Millis now = shared_->now();
+    const Millis now = shared_->conf.now();
     const bool fresh = paced_ != generation_;
     if (!fresh && now - last_pace_ < kPaceEvery && now >= last_pace_) {
         return;
@@ -120,7 +120,7 @@ void Round::pace() {
 void Round::judge_health() {
     auto& states = state_.head().health_states;
     Health& health = state_.head().health;
-    const Seconds now = shared_->now() / 1000;
+    const Seconds now = shared_->conf.now() / 1000;
     std::array<HealthState, kCount<Sign>> was{};
     for (size_t i = 0; i < was.size(); i++) {
         was[i] = states[i].state.load(std::memory_order_relaxed);
@@ -183,7 +183,7 @@ void Round::adopt() {
         }
         Adopted adopted;
         const uint64_t settled = settle_dead(shared_->conf.spool, state_, image_, slots_, place,
-                                             dead, shared_->now() / 1000, adopted);
+                                             dead, shared_->conf.now() / 1000, adopted);
         shared_->log.add(LogLevel::notice, "worker " + std::to_string(pid_of(dead)) +
                                                " is gone: " + std::to_string(adopted.segments) +
                                                " segments closed, " + std::to_string(adopted.cut) +

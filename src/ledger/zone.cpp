@@ -69,13 +69,8 @@ Zone Zone::attach(std::byte* memory) noexcept {
 
 size_t Zone::used() const noexcept {
     const uint64_t current = generation();
-    size_t used = head_->half_offset[0];
-    if (current > 0) {
-        const auto* half =
-            reinterpret_cast<const ImageHead*>(base_ + head_->half_offset[current & 1]);
-        used += half->length;
-    }
-    return used;
+    const size_t used = head_->half_offset[0];
+    return current > 0 ? used + head_of(current).length : used;
 }
 
 uint32_t Zone::enter(Who who, Alive alive) noexcept {
@@ -111,8 +106,7 @@ Image Zone::pin(uint32_t pin, uint64_t& generation) noexcept {
         seen = now;
     }
     generation = seen;
-    return seen == 0 ? Image()
-                     : Image(reinterpret_cast<const char*>(base_) + head_->half_offset[seen & 1]);
+    return seen == 0 ? Image() : Image(half_of(seen));
 }
 
 bool Zone::lock(Who me, Alive alive) noexcept {
@@ -137,8 +131,7 @@ bool Zone::all_current(Alive alive) noexcept {
 }
 
 char* Zone::fill(std::span<const char> image) noexcept {
-    const uint64_t next = generation() + 1;
-    char* half = reinterpret_cast<char*>(base_) + head_->half_offset[next & 1];
+    char* half = half_of(generation() + 1);
     std::memcpy(half, image.data(), image.size());
     return half;
 }
@@ -146,18 +139,11 @@ char* Zone::fill(std::span<const char> image) noexcept {
 // The publisher's lock is held: only the term can have changed.
 bool Zone::flip(Term term, int64_t now) noexcept {
     uint64_t current = uint64_t{term} << 32 | generation();
-    const auto* half =
-        reinterpret_cast<const ImageHead*>(base_ + head_->half_offset[(current + 1) & 1]);
-    const int64_t published_at = head_->published_at.exchange(now, std::memory_order_relaxed);
-    const uint64_t hash = head_->image_hash.exchange(half->hash, std::memory_order_relaxed);
-    const uint32_t node = head_->image_node.exchange(half->node, std::memory_order_relaxed);
-    if (head_->current.compare_exchange_strong(current, current + 1)) {
-        return true;
+    if (!head_->current.compare_exchange_strong(current, current + 1)) {
+        return false;
     }
-    head_->published_at.store(published_at, std::memory_order_relaxed);
-    head_->image_hash.store(hash, std::memory_order_relaxed);
-    head_->image_node.store(node, std::memory_order_relaxed);
-    return false;
+    head_->published_at.store(now, std::memory_order_relaxed);
+    return true;
 }
 
 void SharedText::set(std::string_view text) noexcept {

@@ -57,9 +57,7 @@ struct ZoneHead {
     // {term : 32, generation : 32}; generation 0: nothing published; the half is generation & 1
     std::atomic<uint64_t> current;
     std::atomic<int64_t> published_at;
-    std::atomic<uint64_t> image_hash;  // of what is published
-    std::atomic<uint32_t> image_node;  // of the state it goes with
-    std::atomic<uint64_t> epoch;       // of the configuration that may publish
+    std::atomic<uint64_t> epoch;  // of the configuration that may publish
     std::atomic<Who> publisher;
     KeeperLife keeper;
     std::atomic<uint64_t> waits_for;  // whom publication waits for
@@ -129,35 +127,38 @@ public:
 
     // Whether the document with this hash is published for the state of this node.
     bool publishes(uint64_t hash, uint32_t node) const noexcept {
-        return head_->image_hash.load(std::memory_order_acquire) == hash &&
-               head_->image_node.load(std::memory_order_acquire) == node;
+        const uint64_t current = generation();
+        const ImageHead& head = head_of(current);
+        return current != 0 && head.hash == hash && head.node == node;
     }
 
     // Pins the current generation and returns its image (none before the first
     // publication). What an earlier call returned is no longer safe to read.
     Image pin(uint32_t pin, uint64_t& generation) noexcept;
 
-    // Copies the image into the idle half, lets `finish` complete the copy, and flips. Never waits:
-    // Publish::waits says that a reader is behind, Publish::busy that another process is
-    // publishing, Publish::outdated that `term` is over: what was read in it may be older than what
-    // is published.
+    // Copies the image into the idle half, lets `finish` complete the copy (false: it cannot now),
+    // and flips. Never waits: Publish::waits says that a reader is behind, Publish::busy that
+    // another process is publishing, Publish::outdated that `term` is over: what was read in it may
+    // be older than what is published. One that is busy for long holds an older term: it was
+    // stopped, its flip would fail, but it may still write into the idle half. See end_process().
     template <class Finish>
     Publish publish(std::span<const char> image, Who me, Term term, int64_t now, Alive alive,
                     Finish finish) noexcept {
         if (image.size() > head_->half_size) {
             return Publish::too_large;
         }
+        if (term != this->term()) {
+            return Publish::outdated;
+        }
         if (!lock(me, alive)) {
             head_->waits_for.store(head_->publisher.load(), std::memory_order_relaxed);
             return Publish::busy;
         }
         Publish result = Publish::waits;
-        if (term != this->term()) {
-            result = Publish::outdated;
-        } else if (all_current(alive)) {
-            char* half = fill(image);
-            finish(half);
-            result = flip(term, now) ? Publish::done : Publish::outdated;
+        if (all_current(alive)) {
+            result = !finish(fill(image)) ? Publish::busy
+                     : flip(term, now)    ? Publish::done
+                                          : Publish::outdated;
         }
         head_->publisher.store(0, std::memory_order_release);
         return result;
@@ -170,6 +171,12 @@ public:
     size_t error(std::span<char> to) const noexcept { return head_->error.get(to); }
 
 private:
+    char* half_of(uint64_t generation) const noexcept {
+        return reinterpret_cast<char*>(base_) + head_->half_offset[generation & 1];
+    }
+    const ImageHead& head_of(uint64_t generation) const noexcept {
+        return *reinterpret_cast<const ImageHead*>(half_of(generation));
+    }
     bool lock(Who me, Alive alive) noexcept;
     bool all_current(Alive alive) noexcept;
     char* fill(std::span<const char> image) noexcept;

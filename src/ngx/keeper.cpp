@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "keeper/keeper.hpp"
+#include "ngx/clock.hpp"
 
 namespace ads::ngx {
 
@@ -26,6 +27,7 @@ KeeperConf conf_of(const MainConf& conf) {
     const Setup& setup = *conf.setup;
     KeeperConf keep;
     keep.target = setup.target;
+    keep.now = [zone = setup.target.zone] { return shown_time(zone, wall_clock()); };
     keep.spool = setup.spool_folder;
     keep.catalog = setup.catalog_path;
     keep.reservation = conf.reservation;

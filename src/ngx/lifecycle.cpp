@@ -10,6 +10,7 @@
 #include "io/rebuild.hpp"
 #include "io/thread.hpp"
 #include "ledger/pacer.hpp"
+#include "ngx/clock.hpp"
 #include "ngx/folders.hpp"
 #include "ngx/keeper.hpp"
 #include "ngx/worker/worker.hpp"
@@ -69,13 +70,7 @@ void publish_first(ngx_cycle_t* cycle, MainConf& conf) noexcept {
 }
 
 Millis clock_of(const MainConf& conf) noexcept {
-    Millis now = static_cast<Millis>(ngx_time()) * 1000;
-#if ADS_TEST_CLOCK
-    now = conf.setup->target.zone.head().clock.read(now);
-#else
-    (void)conf;
-#endif
-    return now;
+    return shown_time(conf.setup->target.zone, static_cast<Millis>(ngx_time()) * 1000);
 }
 
 // Calls f with what is published, if that goes with the state.
@@ -187,8 +182,8 @@ ngx_int_t init_module(ngx_cycle_t* cycle) {
     if (ngx_test_config) {
         return NGX_OK;
     }
-    // Without a master the same process goes on: its worker and keeper belong to the old cycle.
-    const bool restart = worker != nullptr;
+    // Without a master a reload ends what belongs to the old cycle; nginx then accepts nothing
+    // more.
     stop_keeper();
     delete worker;
     worker = nullptr;
@@ -207,14 +202,7 @@ ngx_int_t init_module(ngx_cycle_t* cycle) {
     publish_first(cycle, *conf);
     rebuild_state(cycle, *conf, books);
     pace_first(*conf);
-    if (!add_keeper_process(cycle, *conf)) {
-        return NGX_ERROR;
-    }
-    if (restart) {
-        start_worker(cycle, *conf);
-        start_keeper(*conf, cycle->log);
-    }
-    return NGX_OK;
+    return add_keeper_process(cycle, *conf) ? NGX_OK : NGX_ERROR;
 }
 
 ngx_int_t init_process(ngx_cycle_t* cycle) {

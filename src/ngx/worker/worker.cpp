@@ -3,14 +3,13 @@
 #include <sys/random.h>
 
 #include "io/process.hpp"
+#include "ngx/clock.hpp"
 
 namespace ads::ngx {
 
 Worker* worker = nullptr;
 
 namespace {
-
-uint32_t next_segment = 0;  // of this process: without a master it has one worker after the other
 
 constexpr ngx_msec_t kTick = 200;
 constexpr Millis kListCheck = 400;
@@ -49,7 +48,6 @@ bool Worker::start(ngx_log_t* log) {
         }
     }
     spool_.configure(setup_.spool_folder, conf_.segment, me_, node());
-    spool_.number_from(next_segment);
     if (conf_.sync == SpoolSyncMode::always) {
         spool_.sync_always();
     }
@@ -84,7 +82,6 @@ Worker::~Worker() {
         traffic_.add_to(state_.head().traffic);  // what the flush has counted
     }
     spool_.close();
-    next_segment = spool_.sequence();
     if (place_ != kNone) {
         state_.leave(place_);
     }
@@ -95,11 +92,8 @@ Worker::~Worker() {
 
 Millis Worker::now() const noexcept {
     const ngx_time_t* time = ngx_timeofday();
-    Millis now = static_cast<Millis>(time->sec) * 1000 + static_cast<Millis>(time->msec);
-#if ADS_TEST_CLOCK
-    now = setup_.target.zone.head().clock.read(now);
-#endif
-    return now;
+    return shown_time(setup_.target.zone,
+                      static_cast<Millis>(time->sec) * 1000 + static_cast<Millis>(time->msec));
 }
 
 bool Worker::shuts_down() const noexcept {

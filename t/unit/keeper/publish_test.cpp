@@ -2,8 +2,12 @@
 #include "keeper/publish.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -329,6 +333,77 @@ TEST_F(PublishTest, ALateCompileDoesNotOverwriteANewerCatalog) {
     EXPECT_NE(image().find_group(2), kNone) << "the newer catalog is served";
     EXPECT_EQ(image().find_group(1), kNone);
     EXPECT_EQ(zone.generation(), 1u);
+}
+
+// Memory that a forked process shares.
+std::span<std::byte> shared_memory(size_t size) {
+    void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    EXPECT_NE(memory, MAP_FAILED);
+    return {static_cast<std::byte*>(memory), size};
+}
+
+// Runs f in another process, until that has stopped itself.
+template <class F>
+pid_t stopped_process(F f) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+        f();
+        _exit(0);
+    }
+    int status = 0;
+    EXPECT_EQ(waitpid(pid, &status, WUNTRACED), pid);
+    EXPECT_TRUE(WIFSTOPPED(status));
+    return pid;
+}
+
+int ended_by(pid_t pid) {
+    int status = 0;
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+// A keeper is stopped with the half of the zone before it, while it fills that. Its successor
+// publishes, and it does not go on.
+TEST_F(PublishTest, APublisherStoppedInTheMiddleIsEnded) {
+    const auto memory = shared_memory(Zone::kSmallest);
+    Zone::format(memory);
+    target_.zone = Zone::attach(memory.data());
+    const Term late = target_.zone.next_term();
+    const auto old = catalog::compile(catalog_of({1}), kNow);
+    const pid_t pid = stopped_process([&] {
+        target_.zone.publish(old.bytes, this_process(), late, kNow, process_alive,
+                             [](char*) { return raise(SIGSTOP) == 0; });
+    });
+    CatalogPublisher publisher(target_, this_process(), alarm_);
+    const Term term = target_.zone.next_term();
+    Edit outcome = Edit::waits;
+    for (int i = 0; i < 60 && outcome == Edit::waits; i++) {
+        outcome = publisher.publish(catalog_of({2}), term, kNow).outcome;
+    }
+    EXPECT_EQ(outcome, Edit::published);
+    EXPECT_EQ(ended_by(pid), SIGKILL);
+    EXPECT_NE(image().find_group(2), kNone);
+}
+
+// During a binary upgrade the keeper of the other master was stopped while it gave out slots: the
+// zone is not held meanwhile, and the status names who is in the way.
+TEST_F(PublishTest, AKeeperStoppedWithTheStateFileIsWaitedFor) {
+    StateFile file;
+    std::string error;
+    std::string notice;
+    ASSERT_TRUE(file.open(folder_.file("state"), 1 << 12, error, notice)) << error;
+    target_.state = file.state();
+    target_.file = &file;
+    const pid_t pid = stopped_process([&] {
+        file.lock();
+        raise(SIGSTOP);
+    });
+    EXPECT_EQ(publish(catalog_of({1})), Publish::busy);
+    EXPECT_EQ(target_.zone.head().waits_for.load(), static_cast<Who>(pid));
+    EXPECT_EQ(target_.zone.head().publisher.load(), 0u);
+    kill(pid, SIGCONT);
+    EXPECT_EQ(ended_by(pid), 0);
+    EXPECT_EQ(publish(catalog_of({1})), Publish::done);
 }
 
 TEST_F(PublishTest, ADocumentThatKilledTwoKeepersIsRefused) {

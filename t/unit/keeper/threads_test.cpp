@@ -37,6 +37,7 @@ protected:
         State::format(state_memory_.span(), 64, kSlots, 1);
         conf_.target.zone = Zone::attach(zone_memory_.data());
         conf_.target.state = State::attach(state_memory_.data());
+        conf_.now = wall_clock;
         conf_.spool = folder_.path();
         conf_.catalog = folder_.file("catalog.json");
     }
