@@ -27,8 +27,8 @@ $load->wait_for(long() ? 5000 : 500);
 wait_until { $strace->text =~ /f(?:data)?sync\(\d+<\Q$segment\E>/ } 5, 'a sync under load';
 $load->wait_for(50);
 my $answered = @{ $load->stop->{answered} };
-# A sync of the last write, if there is any that comes by itself.
-my $synced = wait_until { $strace->text =~ /(?:write|sync)\(\d+<\Q$segment\E>.*?\n(?!.*write\(\d+<\Q$segment\E>)[^\n]*f(?:data)?sync/s } 3;
+# The sync of the last write comes by itself.
+wait_until { $strace->text =~ /(?:write|sync)\(\d+<\Q$segment\E>.*?\n(?!.*write\(\d+<\Q$segment\E>)[^\n]*f(?:data)?sync[^\n]*= 0\n/s } 30, 'a sync of the last write';
 $strace->detach;
 
 # --- the record ---------------------------------------------------------------------------
