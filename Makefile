@@ -31,7 +31,7 @@ admin_sources := $(wildcard admin/lib/*.cpp admin/creative/*.cpp)
 admin_objects := $(admin_sources:%.cpp=$(OBJ)/%.o)
 cli_sources   := $(wildcard admin/cli/*/*.cpp admin/diagnosis/*.cpp)
 cli_objects   := $(cli_sources:%.cpp=$(OBJ)/%.o)
-sql_files     := $(sort $(wildcard admin/sql/[0-9]*.sql))
+sql_files     := $(sort $(wildcard admin/sql/tables/*.sql)) $(sort $(wildcard admin/sql/functions/*.sql)) admin/sql/rights.sql
 # ThreadSanitizer is for shared memory and for the threads beside the event loop.
 unit_sources  := $(wildcard $(if $(filter tsan,$(VARIANT)),t/unit/ledger/*.cpp t/unit/io/*.cpp t/unit/keeper/*.cpp,t/unit/*/*.cpp))
 unit_objects  := $(unit_sources:%.cpp=$(OBJ)/%.o)
@@ -114,8 +114,8 @@ $(OBJ)/libads.a: $(lib_objects)
 $(OBJ)/libadmin.a: $(admin_objects)
 	@rm -f $@ && ar rcs $@ $^
 
-# The migrations are part of the command. The list of names is a file of its
-# own, so that a file that is gone counts as a change.
+# The schema is part of the command. The list of names is a file of its own, so that a file that
+# is gone counts as a change.
 $(BUILD)/sql/list: FORCE
 	@mkdir -p $(@D)
 	@echo '$(sql_files)' | cmp -s - $@ || echo '$(sql_files)' > $@
@@ -124,7 +124,7 @@ $(BUILD)/sql/files.cpp: $(sql_files) $(BUILD)/sql/list
 	@{ echo '#include "cli/database/migrations.hpp"'; echo 'namespace ads::cli {'; \
 	   echo 'namespace {'; echo 'constexpr SqlFile kFiles[] = {'; \
 	   for file in $(sql_files); do \
-	       printf '{"%s", R"ads-sql(' "$${file##*/}"; cat "$$file"; echo ')ads-sql"},'; \
+	       printf '{"%s", R"ads-sql(' "$${file#admin/sql/}"; cat "$$file"; echo ')ads-sql"},'; \
 	   done; \
 	   echo '};'; echo '}'; echo 'const std::span<const SqlFile> kSqlFiles(kFiles);'; echo '}'; \
 	 } > $@.new && mv $@.new $@

@@ -63,43 +63,35 @@ private:
     // ---- migrations ----
 
     void migrations() {
-        std::optional<std::map<int, Applied>> applied;
         try {
-            applied = applied_migrations(database_);
+            judge(applied_files(database_));
         } catch (const SqlError& e) {
             if (!e.is("42501")) {
                 throw;
             }
-            findings_.warning("migrations", "this role may not see which migrations were applied.",
+            findings_.warning("migrations", "this role may not see which files were applied.",
                               "nginx-ads migrate status, as the owner of the schema");
-            return;
         }
-        if (!applied) {
+    }
+
+    void judge(const AppliedFiles& applied) {
+        if (!applied.schema) {
             findings_.problem("migrations", "the schema ads was not made by nginx-ads migrate.",
                               kMigrate);
             return;
         }
-        judge(compared(*applied));
-    }
-
-    void judge(const std::vector<MigrationRow>& rows) {
-        std::vector<std::string> pending;
-        std::vector<std::string> changed;
-        std::vector<std::string> unknown;
+        const auto rows = compared(applied);
+        std::map<FileState, std::vector<std::string>> files;
+        int version = 0;
         for (const auto& row : rows) {
-            if (row.state == MigrationState::applied) {
-                continue;
-            }
-            auto& list = row.state == MigrationState::pending   ? pending
-                         : row.state == MigrationState::changed ? changed
-                                                                : unknown;
-            list.push_back(fmt::format("{} ({})", row.version(), row.name()));
+            files[row.state].push_back(row.path);
+            version = std::max(version, row.file == nullptr ? 0 : row.file->version);
         }
-        if (!pending.empty()) {
+        if (const auto& pending = files[FileState::pending]; !pending.empty()) {
             pending_ = true;
             findings_.problem("migrations", fmt::format("pending: {}.", listed(pending)), kMigrate);
         }
-        if (!changed.empty()) {
+        if (const auto& changed = files[FileState::changed]; !changed.empty()) {
             findings_.problem(
                 "migrations",
                 fmt::format("applied from files that differ from this nginx-ads: {}.",
@@ -107,16 +99,14 @@ private:
                 "use the nginx-ads that migrated this database; \"nginx-ads migrate status\" "
                 "says when that was");
         }
-        if (!unknown.empty()) {
+        if (const auto& unknown = files[FileState::unknown]; !unknown.empty()) {
             findings_.problem(
                 "migrations",
                 fmt::format("the database is newer than this nginx-ads: {}.", listed(unknown)),
                 "install the nginx-ads that migrated it, or a newer one");
         }
-        if (pending.empty() && changed.empty() && unknown.empty()) {
-            findings_.ok("migrations", rows.empty() ? "none there are."
-                                                    : fmt::format("version {}, the newest.",
-                                                                  rows.back().version()));
+        if (files[FileState::applied].size() == rows.size()) {
+            findings_.ok("migrations", fmt::format("version {}, the newest.", version));
         }
     }
 

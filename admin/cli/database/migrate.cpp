@@ -12,6 +12,7 @@
 #include "cli/common/table.hpp"
 #include "cli/database/migrations.hpp"
 #include "cli/main/commands.hpp"
+#include "version.hpp"
 
 namespace ads::cli {
 
@@ -24,7 +25,6 @@ constexpr std::chrono::milliseconds kRetry(200);
 
 struct Options {
     std::string database;
-    int to = 0;  // 0: the last
     bool dry_run = false;
     bool repair = false;
     bool json = false;
@@ -33,25 +33,33 @@ struct Options {
 // ---- what stands against it ----
 
 // Throws if the database is not one that these files may go on with.
-void check(const std::vector<MigrationRow>& rows) {
+void check(const std::vector<FileRow>& rows, const AppliedFiles& applied) {
     for (const auto& row : rows) {
-        if (row.state == MigrationState::unknown) {
-            throw Failure(
-                Exit::bad_input,
-                fmt::format("the database has migration {} ({}), which this nginx-ads does not "
-                            "know: it is older than the database. Use the nginx-ads that "
-                            "migrated it, or a newer one.",
-                            row.version(), printable(row.name())));
+        if (row.state == FileState::unknown) {
+            throw Failure(Exit::bad_input,
+                          fmt::format("the database is newer than this nginx-ads: it has {}. Use "
+                                      "the nginx-ads that migrated it, or a newer one.",
+                                      printable(row.path)));
         }
-        if (row.state == MigrationState::changed) {
+        if (row.state == FileState::changed) {
             throw Failure(
                 Exit::bad_input,
                 fmt::format("{} is not the file that was applied on {}: its checksum begins "
                             "with {:.12}, that of the database with {:.12}. An applied file never "
                             "changes: use the nginx-ads that applied it, and put what is new into "
                             "a new file.",
-                            row.migration->file, row.applied->at, row.migration->checksum,
+                            row.path, row.applied->at, row.file->checksum,
                             printable(row.applied->checksum)));
+        }
+        if (row.file->replaces > 0 && row.applied == nullptr && !row.replaced) {
+            for (const auto& [path, one] : applied.files) {
+                if (one.version > 0 && one.version < row.file->replaces) {
+                    throw Failure(Exit::bad_input,
+                                  fmt::format("the database has {}, but not migration {}: migrate "
+                                              "it with an older nginx-ads first.",
+                                              printable(path), row.file->replaces));
+                }
+            }
         }
     }
 }
@@ -126,107 +134,77 @@ size_t line_of(const Statement& statement, size_t position) {
     return line;
 }
 
-class Run {
-public:
-    Run(Database& database, const Migration& migration)
-        : database_(database), migration_(migration) {}
-
-    // Seconds that it took. `again`: it is recorded already.
-    double run(bool again) {
-        const auto begin = Clock::now();
-        const auto seconds = [&] {
-            return std::chrono::duration<double>(Clock::now() - begin).count();
-        };
-        if (migration_.transaction) {
-            Transaction transaction(database_);
-            statements();
-            const double took = seconds();
-            record(took);
-            at_line(0, [&] { transaction.commit(); });
-            return took;
-        }
-        statements();
-        const double took = seconds();
-        if (!again) {
-            record(took);
-        }
-        return took;
+// Runs what `f` does; an error of it is one of the file, at the line (0: of the file as a whole).
+template <class F>
+void at_line(const SchemaFile& file, size_t line, F f) {
+    try {
+        f();
+    } catch (const SqlError& e) {
+        throw Failure(
+            Exit::failed,
+            fmt::format("{}: {} {}", line == 0 ? file.path : fmt::format("{}:{}", file.path, line),
+                        e.what(),
+                        file.transaction
+                            ? "Nothing was applied."
+                            : "What the file did before stays; the next run begins the "
+                              "file anew."));
     }
+}
 
-private:
-    // `line` 0: of the file as a whole.
-    template <class F>
-    void at_line(size_t line, F f) {
+void run_statements(Database& database, const SchemaFile& file) {
+    for (const auto& statement : statements_of(file.text)) {
         try {
-            f();
-        } catch (const SqlError& e) {
-            const std::string place =
-                line == 0 ? migration_.file : fmt::format("{}:{}", migration_.file, line);
-            throw Failure(Exit::failed, fmt::format("{}: {} {}", place, e.what(), remains()));
-        }
-    }
-
-    std::string remains() const {
-        return migration_.transaction
-                   ? "Nothing of this file was applied."
-                   : "What the file did before stays; the next run begins the file anew.";
-    }
-
-    void statements() {
-        for (const auto& statement : statements_of(migration_.text)) {
-            try {
-                const Rows rows = database_.run(statement.text);
-                for (size_t i = 0; statement.generates && i < rows.size(); i++) {
-                    at_line(statement.line, [&] { database_.run(std::string(rows.at(i, 0))); });
-                }
-            } catch (const SqlError& e) {
-                at_line(line_of(statement, e.position()), [&] { throw e; });
+            const Rows rows = database.run(statement.text);
+            for (size_t i = 0; statement.generates && i < rows.size(); i++) {
+                at_line(file, statement.line, [&] { database.run(std::string(rows.at(i, 0))); });
             }
+        } catch (const SqlError& e) {
+            at_line(file, line_of(statement, e.position()), [&] { throw e; });
         }
     }
+}
 
-    void record(double seconds) {
-        at_line(0, [&] {
-            database_.run(
+void record(Database& database, const SchemaFile& file, double seconds) {
+    const std::string took = fmt::format("{:.6f}", seconds);
+    at_line(file, 0, [&] {
+        if (file.numbered()) {
+            database.run(
                 "INSERT INTO ads.migrations (version, name, checksum, seconds) "
-                "VALUES ($1, $2, $3, $4)",
-                {std::to_string(migration_.version), migration_.name, migration_.checksum,
-                 fmt::format("{:.6f}", seconds)});
-        });
-    }
+                "VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+                {std::to_string(file.version), file.name, file.checksum, took});
+        } else {
+            database.run(
+                "INSERT INTO ads.function_files (path, checksum, seconds, release) "
+                "VALUES ($1, $2, $3, $4) ON CONFLICT (path) DO UPDATE SET "
+                "checksum = excluded.checksum, seconds = excluded.seconds, "
+                "release = excluded.release, applied_at = now()",
+                {file.path, file.checksum, took, ADS_VERSION});
+        }
+    });
+}
 
-    Database& database_;
-    const Migration& migration_;
-};
-
-void make_table(Database& database) {
+void make_tables(Database& database) {
     Transaction transaction(database);
     database.run("CREATE SCHEMA IF NOT EXISTS ads");
     database.run(
         "CREATE TABLE IF NOT EXISTS ads.migrations ("
         "version int PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, "
         "applied_at timestamptz NOT NULL DEFAULT now(), seconds double precision NOT NULL)");
+    database.run(
+        "CREATE TABLE IF NOT EXISTS ads.function_files ("
+        "path text PRIMARY KEY, checksum text NOT NULL, "
+        "applied_at timestamptz NOT NULL DEFAULT now(), seconds double precision NOT NULL, "
+        "release text NOT NULL)");
     transaction.commit();
-}
-
-// Names of the partitions that were made.
-std::vector<std::string> ensure_partitions(Database& database) {
-    std::vector<std::string> made;
-    if (database.value("SELECT to_regprocedure('ads.ensure_partitions(int)') IS NOT NULL") == "t") {
-        const Rows rows = database.run("SELECT ads.ensure_partitions()");
-        for (size_t i = 0; i < rows.size(); i++) {
-            made.emplace_back(rows.at(i, 0));
-        }
-    }
-    return made;
 }
 
 // ---- migrate ----
 
 struct Step {
-    const Migration* migration;
-    bool again;  // to repair
-    double seconds;
+    const SchemaFile* file;
+    bool again;     // to repair
+    bool replaced;  // only recorded
+    double seconds = 0;
 };
 
 class Migrate {
@@ -237,15 +215,18 @@ public:
     Exit run() {
         check_server(database_, options_.database);
         if (options_.dry_run) {
-            const auto applied = applied_migrations(database_);
-            plan(applied.value_or(std::map<int, Applied>()));
+            done_ = steps(applied_files(database_));
+            for (const auto& step : done_) {
+                say(fmt::format("would {} {}{}{}\n", step.replaced ? "record" : "apply",
+                                step.file->path, step.again ? " again" : "",
+                                step.file->transaction ? "" : " (without a transaction)"));
+            }
+            say(done_.empty() ? "" : "Nothing was changed: this was a dry run.\n");
         } else {
             apply();
         }
         if (options_.json) {
             show_json();
-        } else if (options_.dry_run) {
-            out().put(done_.empty() ? "" : "Nothing was changed: this was a dry run.\n");
         }
         return Exit::ok;
     }
@@ -258,31 +239,28 @@ private:
         }
     }
 
-    std::vector<Step> steps(const std::map<int, Applied>& applied) {
+    // What is to be done, in order: all that can be done in one transaction comes first.
+    std::vector<Step> steps(const AppliedFiles& applied) {
         const auto rows = compared(applied);
-        check(rows);
+        check(rows, applied);
         std::vector<Step> list;
         for (const auto& row : rows) {
-            const bool pending = row.state == MigrationState::pending;
-            const bool again = !pending && options_.repair && !row.migration->transaction;
-            version_ = pending ? version_ : row.version();
-            if ((pending || again) && (options_.to == 0 || row.version() <= options_.to)) {
-                list.push_back({row.migration, again, 0});
+            const bool pending = row.state == FileState::pending;
+            const bool again = !pending && options_.repair && !row.file->transaction;
+            const bool rights = !row.file->numbered() && &row == &rows.back() && !list.empty();
+            if (pending || again || rights) {
+                list.push_back({row.file, again, row.replaced});
+            } else {
+                version_ = std::max(version_, row.file->version);
             }
         }
+        std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
+            return a.file->transaction > b.file->transaction;
+        });
         if (list.empty()) {
             say(fmt::format("{}: version {}, nothing to do.\n", database_.shown(), version_));
         }
         return list;
-    }
-
-    void plan(const std::map<int, Applied>& applied) {
-        for (const auto& step : steps(applied)) {
-            say(fmt::format("would apply {}{}{}\n", step.migration->file,
-                            step.again ? " again" : "",
-                            step.migration->transaction ? "" : " (without a transaction)"));
-            done_.push_back(step);
-        }
     }
 
     void apply() {
@@ -291,22 +269,54 @@ private:
         database_.run("SET search_path = pg_catalog");
         database_.run("SET statement_timeout = 0");
         database_.run("SET idle_in_transaction_session_timeout = 0");
+        database_.run("SET client_min_messages = warning");
+        // Functions call each other: as pg_restore, which does not look into them either.
+        database_.run("SET check_function_bodies = off");
         Lock lock(database_);
-        make_table(database_);
-        for (auto& step : steps(*applied_migrations(database_))) {
-            lock.check();
-            step.seconds = Run(database_, *step.migration).run(step.again);
-            version_ = std::max(version_, step.migration->version);
-            done_.push_back(step);
-            say(fmt::format("applied {}{} in {:.2f} s\n", step.migration->file,
-                            step.again ? " again" : "", step.seconds));
+        make_tables(database_);
+        auto list = steps(applied_files(database_));
+        const auto rest = std::find_if(list.begin(), list.end(),
+                                       [](const auto& step) { return !step.file->transaction; });
+        lock.check();
+        if (rest != list.begin()) {
+            Transaction transaction(database_);
+            std::for_each(list.begin(), rest, [&](auto& step) { run_step(step); });
+            at_line(*list.front().file, 0, [&] { transaction.commit(); });
+            std::for_each(list.begin(), rest, [&](const auto& step) { told(step); });
         }
-        partitions_ = ensure_partitions(database_);
-        for (const auto& name : partitions_) {
-            say(fmt::format("made partition {}\n", printable(name)));
+        make_partitions();
+        for (auto step = rest; step != list.end(); ++step) {
+            lock.check();
+            run_step(*step);
+            told(*step);
         }
         if (!done_.empty()) {
             say(fmt::format("{}: version {}.\n", database_.shown(), version_));
+        }
+    }
+
+    void run_step(Step& step) {
+        const auto begin = Clock::now();
+        if (!step.replaced) {
+            run_statements(database_, *step.file);
+        }
+        step.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+        record(database_, *step.file, step.seconds);
+    }
+
+    void told(const Step& step) {
+        version_ = std::max(version_, step.file->version);
+        done_.push_back(step);
+        say(step.replaced ? fmt::format("recorded {}\n", step.file->path)
+                          : fmt::format("applied {}{} in {:.2f} s\n", step.file->path,
+                                        step.again ? " again" : "", step.seconds));
+    }
+
+    void make_partitions() {
+        const Rows rows = database_.run("SELECT ads.ensure_partitions()");
+        for (size_t i = 0; i < rows.size(); i++) {
+            partitions_.emplace_back(rows.at(i, 0));
+            say(fmt::format("made partition {}\n", printable(partitions_.back())));
         }
     }
 
@@ -315,9 +325,7 @@ private:
         json_t* list = json_array();
         for (const auto& done : done_) {
             json_t* item = json_object();
-            json_object_set_new(item, "version", number_json(done.migration->version));
-            json_object_set_new(item, "name", text_json(done.migration->name));
-            json_object_set_new(item, "file", text_json(done.migration->file));
+            json_object_set_new(item, "file", text_json(done.file->path));
             json_object_set_new(item, "seconds",
                                 options_.dry_run ? json_null() : json_real(done.seconds));
             json_array_append_new(list, item);
@@ -343,34 +351,35 @@ private:
 
 // ---- status ----
 
-std::string painted_state(const MigrationRow& row) {
-    const Colour colour = row.state == MigrationState::applied   ? Colour::green
-                          : row.state == MigrationState::pending ? Colour::yellow
-                                                                 : Colour::red;
+std::string painted_state(const FileRow& row) {
+    const Colour colour = row.state == FileState::applied   ? Colour::green
+                          : row.state == FileState::pending ? Colour::yellow
+                                                            : Colour::red;
     return painted(STDOUT_FILENO, colour, name_of(row.state));
 }
 
-void show_table(const std::vector<MigrationRow>& rows) {
-    out().put(fmt::format("{:>7}  {:<24}{:<22}{:>9}  {}\n", "version", "name", "applied at",
-                          "seconds", "state"));
+void show_table(const std::vector<FileRow>& rows) {
+    out().put(fmt::format("{:<30}{:<22}{:>9}  {}\n", "file", "applied at", "seconds", "state"));
     for (const auto& row : rows) {
-        out().put(fmt::format(
-            "{:>7}  {}{:<22}{:>9}  {}\n", row.version(), padded(printable(row.name()), 24),
-            row.applied == nullptr ? "-" : row.applied->at,
-            row.applied == nullptr ? "-" : fmt::format("{:.2f}", row.applied->seconds),
-            painted_state(row)));
+        out().put(
+            fmt::format("{}{:<22}{:>9}  {}\n", padded(printable(row.path), 30),
+                        row.applied == nullptr ? "-" : row.applied->at,
+                        row.applied == nullptr ? "-" : fmt::format("{:.2f}", row.applied->seconds),
+                        painted_state(row)));
     }
 }
 
-void show_rows_json(const Database& database, const std::vector<MigrationRow>& rows) {
+void show_rows_json(const Database& database, const std::vector<FileRow>& rows) {
     const Json root(json_object());
     json_t* list = json_array();
     for (const auto& row : rows) {
         const Applied* applied = row.applied;
         json_t* item = json_object();
-        json_object_set_new(item, "version", number_json(static_cast<uint64_t>(row.version())));
-        json_object_set_new(item, "name", text_json(row.name()));
+        json_object_set_new(item, "file", text_json(row.path));
         json_object_set_new(item, "state", text_json(name_of(row.state)));
+        json_object_set_new(
+            item, "checksum",
+            text_json(row.file != nullptr ? row.file->checksum : applied->checksum));
         json_object_set_new(item, "applied_at",
                             applied == nullptr ? json_null() : text_json(applied->at));
         json_object_set_new(item, "seconds",
@@ -378,13 +387,13 @@ void show_rows_json(const Database& database, const std::vector<MigrationRow>& r
         json_array_append_new(list, item);
     }
     json_object_set_new(root.get(), "database", text_json(database.shown()));
-    json_object_set_new(root.get(), "migrations", list);
+    json_object_set_new(root.get(), "files", list);
     print_json(root);
 }
 
 Exit status(const Options& options) {
     Database database(options.database, "nginx-ads migrate");
-    const auto applied = applied_migrations(database).value_or(std::map<int, Applied>());
+    const auto applied = applied_files(database);
     const auto rows = compared(applied);
     if (options.json) {
         show_rows_json(database, rows);
@@ -392,10 +401,9 @@ Exit status(const Options& options) {
         out().put(fmt::format("{}\n\n", database.shown()));
         show_table(rows);
     }
-    check(rows);
-    const auto pending = std::count_if(rows.begin(), rows.end(), [](const auto& row) {
-        return row.state == MigrationState::pending;
-    });
+    check(rows, applied);
+    const auto pending = std::count_if(
+        rows.begin(), rows.end(), [](const auto& row) { return row.state == FileState::pending; });
     if (!options.json) {
         out().put(pending == 0
                       ? "\nNothing to do.\n"
@@ -404,39 +412,21 @@ Exit status(const Options& options) {
     return Exit::ok;
 }
 
-Validator is_version() {
-    return Validator(
-        [](const std::string& text) {
-            const auto& all = migrations();
-            const bool known = std::any_of(all.begin(), all.end(), [&](const auto& migration) {
-                return std::to_string(migration.version) == text;
-            });
-            return known || all.empty()
-                       ? std::string()
-                       : fmt::format("must be a version from {} to {}, not \"{}\"",
-                                     all.front().version, all.back().version, printable(text));
-        },
-        "VERSION");
-}
-
 }  // namespace
 
 void add_migrate(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* sub = app.add_subcommand("migrate", "Bring a database's schema up to date");
     sub->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
-    sub->add_option("--to", options->to, "Apply no migration after this one (default all)")
-        ->check(is_version())
-        ->option_text("VERSION");
-    sub->add_flag("--dry-run", options->dry_run, "Only say what would be applied");
+    sub->add_flag("--dry-run", options->dry_run, "Only print what would be applied");
     sub->add_flag("--repair", options->repair,
-                  "Apply those that build indexes again: what is invalid or missing is replaced");
+                  "Apply files that build indexes again: replaces what is invalid or missing");
     sub->add_flag("--json", options->json, "Print an object");
     sub->footer(
-        "Each migration is applied once, in order, and recorded with its checksum in\n"
-        "ads.migrations. It is done as a whole or not at all; those that cannot be (indexes that\n"
-        "are built while others write) go on where they were interrupted. Several migrates at\n"
-        "once wait for each other. A pooler in transaction mode will not do: connect directly.\n"
+        "Files of tables are applied once each, in order; files of functions again when they have\n"
+        "changed. All of it is one transaction. Indexes that are built while others write come\n"
+        "after it, and go on where they were interrupted. Several migrates at once wait for each\n"
+        "other. A pooler in transaction mode will not do: connect directly.\n"
         "\n"
         "Example:\n"
         "  nginx-ads migrate --database \"host=db.example.com dbname=ads user=ads_owner\"");
@@ -446,7 +436,7 @@ void add_migrate(Arguments& app, Command& chosen) {
             chosen = [options] { return Migrate(*options).run(); };
         }
     });
-    auto* state = sub->add_subcommand("status", "Say which migrations the database has");
+    auto* state = sub->add_subcommand("status", "Print which files of the schema the database has");
     state->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
     state->add_flag("--json", options->json, "Print an object");
     state->footer(

@@ -10,11 +10,15 @@
 #include <new>
 #include <utility>
 
+#include "version.hpp"
+
 namespace ads::cli {
 
 namespace {
 
-constexpr std::string_view kNoTransaction = "-- no transaction";
+constexpr std::string_view kTables = "tables/";
+constexpr std::string_view kNoTransaction = "-- no transaction\n";
+constexpr std::string_view kReplaces = "-- replaces migrations 1 to ";
 constexpr std::string_view kGenerates = "-- each row is a statement";
 
 // ---- SQL, as far as the end of a statement needs it ----
@@ -116,16 +120,51 @@ std::string sha256(std::string_view text) {
     return fmt::format("{:02x}", fmt::join(digest.begin(), digest.begin() + size, ""));
 }
 
-Migration migration_of(const SqlFile& file) {
-    Migration migration;
-    const std::string_view stem = file.file.substr(0, file.file.rfind('.'));
-    std::from_chars(stem.data(), stem.data() + stem.size(), migration.version);
-    migration.name = stem.substr(stem.find('_') + 1);
-    migration.file = file.file;
-    migration.text = file.text;
-    migration.checksum = sha256(file.text);
-    migration.transaction = file.text.substr(0, file.text.find('\n')) != kNoTransaction;
-    return migration;
+int number_after(std::string_view text, std::string_view label) {
+    int number = 0;
+    if (const size_t at = text.find(label); at != text.npos) {
+        std::from_chars(text.data() + at + label.size(), text.data() + text.size(), number);
+    }
+    return number;
+}
+
+SchemaFile schema_file(const SqlFile& source) {
+    SchemaFile file;
+    file.path = source.path;
+    file.text = source.text;
+    file.checksum = sha256(source.text);
+    file.version = number_after(source.path, kTables);
+    if (file.numbered()) {
+        const size_t name = source.path.find('_') + 1;
+        file.name = source.path.substr(name, source.path.rfind('.') - name);
+    }
+    const std::string_view head = source.text.substr(0, source.text.find("\n\n"));
+    file.transaction = !head.starts_with(kNoTransaction);
+    file.replaces = number_after(head, kReplaces);
+    return file;
+}
+
+// "1.2.10" is newer than "1.2.9".
+bool newer(std::string_view release, std::string_view than) {
+    const auto parts = [](std::string_view text) {
+        std::array<int, 3> numbers{};
+        for (int& number : numbers) {
+            std::from_chars(text.data(), text.data() + text.size(), number);
+            text.remove_prefix(std::min(text.find('.'), text.size() - 1) + 1);
+        }
+        return numbers;
+    };
+    return parts(release) > parts(than);
+}
+
+FileState state_of(const SchemaFile& file, const Applied& applied) {
+    if (file.checksum == applied.checksum) {
+        return FileState::applied;
+    }
+    if (file.numbered()) {
+        return FileState::changed;
+    }
+    return newer(applied.release, ADS_VERSION) ? FileState::unknown : FileState::pending;
 }
 
 }  // namespace
@@ -159,59 +198,74 @@ std::vector<Statement> statements_of(std::string_view text) {
     return statements;
 }
 
-const std::vector<Migration>& migrations() {
-    static const std::vector<Migration> list = [] {
-        std::vector<Migration> made;
+const std::vector<SchemaFile>& schema_files() {
+    static const std::vector<SchemaFile> list = [] {
+        std::vector<SchemaFile> made;
         for (const auto& file : kSqlFiles) {
-            made.push_back(migration_of(file));
+            made.push_back(schema_file(file));
         }
-        std::sort(made.begin(), made.end(),
-                  [](const auto& a, const auto& b) { return a.version < b.version; });
         return made;
     }();
     return list;
 }
 
-std::optional<std::map<int, Applied>> applied_migrations(Database& database) {
-    if (database.value("SELECT to_regclass('ads.migrations') IS NOT NULL") != "t") {
-        return std::nullopt;
+AppliedFiles applied_files(Database& database) {
+    AppliedFiles applied;
+    applied.schema = database.value("SELECT to_regclass('ads.migrations') IS NOT NULL") == "t";
+    const auto read = [&](const std::string& query) {
+        const Rows rows = database.run(fmt::format(
+            "SELECT path, version, checksum, "
+            "to_char(applied_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), seconds, "
+            "release FROM ({}) f ORDER BY path",
+            query));
+        for (size_t i = 0; i < rows.size(); i++) {
+            applied.files[std::string(rows.at(i, 0))] = {
+                static_cast<int>(rows.number(i, 1)), std::string(rows.at(i, 2)),
+                std::string(rows.at(i, 3)), rows.real(i, 4), std::string(rows.at(i, 5))};
+        }
+    };
+    if (applied.schema) {
+        read(
+            "SELECT *, format('tables/%s_%s.sql', lpad(version::text, 4, '0'), name) AS path, "
+            "'' AS release FROM ads.migrations");
     }
-    const Rows rows = database.run(
-        "SELECT version, name, checksum, "
-        "to_char(applied_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), seconds "
-        "FROM ads.migrations ORDER BY version");
-    std::map<int, Applied> applied;
-    for (size_t i = 0; i < rows.size(); i++) {
-        const int version = static_cast<int>(rows.number(i, 0));
-        applied[version] = {version, std::string(rows.at(i, 1)), std::string(rows.at(i, 2)),
-                            std::string(rows.at(i, 3)), rows.real(i, 4)};
+    if (database.value("SELECT to_regclass('ads.function_files') IS NOT NULL") == "t") {
+        read("SELECT *, 0 AS version FROM ads.function_files");
     }
     return applied;
 }
 
-std::string_view name_of(MigrationState state) {
+std::string_view name_of(FileState state) {
     constexpr auto kNames =
         std::to_array<std::string_view>({"applied", "pending", "changed", "unknown"});
     return kNames[static_cast<size_t>(state)];
 }
 
-std::vector<MigrationRow> compared(const std::map<int, Applied>& applied) {
-    std::map<int, MigrationRow> rows;
-    for (const auto& migration : migrations()) {
-        rows[migration.version].migration = &migration;
+std::vector<FileRow> compared(const AppliedFiles& applied) {
+    std::vector<FileRow> rows;
+    int replaced = 0;
+    for (const auto& file : schema_files()) {
+        FileRow row{file.path, &file};
+        if (const auto found = applied.files.find(file.path); found != applied.files.end()) {
+            row.applied = &found->second;
+            row.state = state_of(file, *row.applied);
+        } else if (file.replaces > 0) {
+            row.replaced = std::any_of(
+                applied.files.begin(), applied.files.end(),
+                [&](const auto& other) { return other.second.version == file.replaces; });
+        }
+        replaced = std::max(replaced, file.replaces);
+        rows.push_back(row);
     }
-    for (const auto& [version, one] : applied) {
-        MigrationRow& row = rows[version];
-        row.applied = &one;
-        row.state = row.migration == nullptr                           ? MigrationState::unknown
-                    : row.migration->checksum != row.applied->checksum ? MigrationState::changed
-                                                                       : MigrationState::applied;
+    for (const auto& [path, one] : applied.files) {
+        const bool known =
+            std::any_of(rows.begin(), rows.end(),
+                        [&, &path = path](const auto& row) { return row.path == path; });
+        if (!known && one.version > replaced) {
+            rows.push_back({path, nullptr, &one, FileState::unknown});
+        }
     }
-    std::vector<MigrationRow> list;
-    for (const auto& [version, row] : rows) {
-        list.push_back(row);
-    }
-    return list;
+    return rows;
 }
 
 }  // namespace ads::cli

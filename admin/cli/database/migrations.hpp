@@ -1,9 +1,9 @@
-// The schema's migrations: the files of admin/sql, built into the command,
-// and what a database says it has of them.
+// The schema's files: those of admin/sql, built into the command, and what a database says it has
+// of them. Tables are made by numbered files, each applied once; functions are in files that are
+// applied again when they have changed, and rights.sql after anything else was.
 #pragma once
 
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,10 +13,10 @@
 
 namespace ads::cli {
 
-// A file as it was when the command was built: NNNN_name.sql. The list is in
-// a source that make writes.
+// A file as it was when the command was built. The list is in a source that make writes: in the
+// order in which they are applied.
 struct SqlFile {
-    std::string_view file;
+    std::string_view path;  // "tables/0021_catalog.sql", "functions/ingest.sql", "rights.sql"
     std::string_view text;
 };
 extern const std::span<const SqlFile> kSqlFiles;
@@ -30,44 +30,51 @@ struct Statement {
 // The statements of a file, each without the comments before it.
 std::vector<Statement> statements_of(std::string_view text);
 
-struct Migration {
-    int version = 0;
-    std::string name;
-    std::string file;
+struct SchemaFile {
+    std::string path;
     std::string_view text;
     std::string checksum;     // SHA-256 of the text, in hex
+    int version = 0;          // of a numbered file
+    std::string name;         // of a numbered file
     bool transaction = true;  // false: statement by statement, to be re-run if interrupted
+    int replaces = 0;         // a database with this migration, now gone, has what the file makes
+
+    bool numbered() const { return version > 0; }
 };
+const std::vector<SchemaFile>& schema_files();
 
-// All of them, in order.
-const std::vector<Migration>& migrations();
-
-// What ads.migrations says of one.
+// What ads.migrations or ads.function_files says of a file.
 struct Applied {
     int version = 0;
-    std::string name;
     std::string checksum;
     std::string at;  // UTC
     double seconds = 0;
+    std::string release;  // of the nginx-ads that applied a file of functions
 };
 
-// By version; nothing if there is no such table. Throws SqlError.
-std::optional<std::map<int, Applied>> applied_migrations(Database& database);
+// By path. Throws SqlError.
+struct AppliedFiles {
+    bool schema = false;  // there is a table of migrations
+    std::map<std::string, Applied> files;
+};
+AppliedFiles applied_files(Database& database);
 
-enum class MigrationState { applied, pending, changed, unknown };
-std::string_view name_of(MigrationState state);
+enum class FileState {
+    applied,
+    pending,
+    changed,  // a numbered file that is not the one that was applied
+    unknown,  // of a newer nginx-ads
+};
+std::string_view name_of(FileState state);
 
 // A line of `migrate status`: of the command, of the database, or of both.
-struct MigrationRow {
-    const Migration* migration = nullptr;
+struct FileRow {
+    std::string path;
+    const SchemaFile* file = nullptr;
     const Applied* applied = nullptr;
-    MigrationState state = MigrationState::pending;
-
-    int version() const { return migration != nullptr ? migration->version : applied->version; }
-    const std::string& name() const {
-        return migration != nullptr ? migration->name : applied->name;
-    }
+    FileState state = FileState::pending;
+    bool replaced = false;  // the database has what the file makes, by the migrations it replaces
 };
-std::vector<MigrationRow> compared(const std::map<int, Applied>& applied);
+std::vector<FileRow> compared(const AppliedFiles& applied);
 
 }  // namespace ads::cli

@@ -32,9 +32,7 @@ AdsTest::Postgres - a private PostgreSQL as an object
     pid, processes
     conninfo(tcp => 1, user => .., dbname => ..)
     dir, port, log
-    migrate(upto => 3)                  every migration, by the command nginx-ads if ADS_COMMAND
-                                        is one; up to a number, or with ADS_TEST_MIGRATE=psql,
-                                        by psql from admin/sql
+    migrate                             makes the schema, by the command
     database(name)                      another database of this server, as an object:
                                         new and empty, or a copy of template => ..
     query(sql)                          rows as array references; undef for NULL; dies with the error
@@ -65,9 +63,8 @@ use warnings;
 
 use Carp qw(croak);
 use Cwd ();
-use Digest::SHA ();
 use Exporter 'import';
-use File::Basename qw(dirname basename);
+use File::Basename qw(dirname);
 use File::Path qw(remove_tree);
 use File::Temp qw(tempdir);
 use IO::Select ();
@@ -230,7 +227,7 @@ sub conninfo {
     return join ' ', map { "$_=$parts{$_}" } sort keys %parts;
 }
 
-# --- databases and migrations -----------------------------------------------------
+# --- databases and the schema --------------------------------------------------------
 
 # Shares the server; it must not outlive the object it came from.
 sub database {
@@ -240,77 +237,16 @@ sub database {
     return bless { %$self, dbname => $name, shared => 1, running => 0, parent => $self }, ref $self;
 }
 
-sub migrations {
-    my @files = sort glob "$Root/admin/sql/[0-9][0-9][0-9][0-9]_*.sql";
-    croak 'there are no migrations' unless @files;
-    return @files;
-}
-
 sub migrate {
     my ($self, %o) = @_;
-    my $command = $ENV{ADS_COMMAND};
-    my $plain   = defined $o{upto} || defined $o{files} || ($ENV{ADS_TEST_MIGRATE} // '') eq 'psql';
-    if (!$plain && $command && _knows_migrate($command)) {
-        my $pid = open3(my $in, my $out, undef, $command, 'migrate', '--database', $self->conninfo(%o));
-        close $in;
-        my $text = do { local $/; <$out> }
-            // '';
-        waitpid $pid, 0;
-        croak "$command migrate: $text" if $?;
-        return $text;
-    }
-    return $self->_migrate_by_psql(%o);
-}
-
-my %Knows;
-
-sub _knows_migrate {
-    my ($command) = @_;
-    return $Knows{$command} //= do {
-        my $pid = open3(my $in, my $out, undef, $command, 'migrate', '--help');
-        close $in;
-        my $text = do { local $/; <$out> }
-            // '';
-        waitpid $pid, 0;
-        $? == 0 && $text =~ /--database/ ? 1 : 0;
-    };
-}
-
-# The same rules as the command's, as far as tests of the SQL need them.
-sub _migrate_by_psql {
-    my ($self, %o) = @_;
-    $self->run(<<'SQL', %o);
-SET client_min_messages = warning;
-CREATE SCHEMA IF NOT EXISTS ads;
-CREATE TABLE IF NOT EXISTS ads.migrations (version int PRIMARY KEY, name text NOT NULL, checksum text NOT NULL,
-    applied_at timestamptz NOT NULL DEFAULT now(), seconds double precision NOT NULL);
-SQL
-    my %done = map { $_ => 1 } $self->column('SELECT version FROM ads.migrations', %o);
-    for my $file (@{ $o{files} // [ $self->migrations ] }) {
-        my ($version, $name) = basename($file) =~ /^0*(\d+)_(.*)\.sql$/;
-        next if $done{$version} || defined $o{upto} && $version > $o{upto};
-        open my $in, '<:raw', $file or croak "$file: $!";
-        my $text   = do { local $/; <$in> };
-        my $record = sprintf "INSERT INTO ads.migrations (version, name, checksum, seconds) VALUES (%d, %s, %s, 0);\n",
-            $version, $self->quote($name), $self->quote(Digest::SHA::sha256_hex($text));
-        my $sql = $text =~ /^-- no transaction\n/ ? _statements($text) . $record : "BEGIN;\n$text\n$record COMMIT;\n";
-        $self->run("SET client_min_messages = warning;\n$sql", %o);
-    }
-    return;
-}
-
-# psql's \gexec makes each row of a query a statement.
-sub _statements {
-    my ($text) = @_;
-    my ($sql, $statement) = ('', '');
-    for my $line (split /^/, $text) {
-        $statement .= $line;
-        next unless $line =~ /;\s*$/ && $line !~ /^\s*--/;
-        $statement =~ s/;\s*$/\n\\gexec\n/ if $statement =~ /^-- each row is a statement$/m;
-        $sql .= $statement;
-        $statement = '';
-    }
-    return $sql . $statement;
+    my $command = $ENV{ADS_COMMAND} || "$Root/build/nginx-ads";
+    my $pid = open3(my $in, my $out, undef, $command, 'migrate', '--database', $self->conninfo(%o));
+    close $in;
+    my $text = do { local $/; <$out> }
+        // '';
+    waitpid $pid, 0;
+    croak "$command migrate: $text" if $?;
+    return $text;
 }
 
 # --- SQL ------------------------------------------------------------------------

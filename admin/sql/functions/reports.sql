@@ -1,22 +1,11 @@
--- Reports by two dimensions, with rates, fill and the period before; forecasts that say by
--- when; what is delivered of a budget or a goal so far. The command, a dashboard and psql
--- read these functions, and so show the same figures.
-
--- Requests for a placement, per hour and by what became of them. The workers count them and
--- send a summary once a minute.
-CREATE TABLE ads.placement_hours (
-    hour      timestamptz NOT NULL,
-    placement text COLLATE "C" NOT NULL,
-    outcome   text COLLATE "C" NOT NULL,  -- '' for an ad, else why there was none
-    requests  bigint NOT NULL CHECK (requests >= 0),
-    PRIMARY KEY (hour, placement, outcome)
-) WITH (fillfactor = 70);
+-- Reports, forecasts, and what is delivered of a budget or a goal so far. The command, a dashboard
+-- and psql read these functions, and so show the same figures.
 
 -- ---- periods --------------------------------------------------------------------------
 
 -- "2026-11-18", "today" and "yesterday" are local days, "now" and RFC 3339 are moments. A day is
 -- its first instant, or as the end of a period the first instant after it.
-CREATE FUNCTION ads.period_bound(word text, zone text, is_end boolean) RETURNS timestamptz STABLE LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION ads.period_bound(word text, zone text, is_end boolean) RETURNS timestamptz STABLE LANGUAGE plpgsql
 SET search_path = pg_catalog, ads, pg_temp AS $$
 DECLARE
     day date := CASE
@@ -32,7 +21,7 @@ END $$;
 
 -- The period from one to the other, the days included; '' stands for 30 days ago and for now.
 -- "shift" is how far back the period before it lies, in local time.
-CREATE FUNCTION ads.period(first text, last text, zone text DEFAULT 'UTC')
+CREATE OR REPLACE FUNCTION ads.period(first text, last text, zone text DEFAULT 'UTC')
 RETURNS TABLE (since timestamptz, until timestamptz, shift interval) STABLE LANGUAGE plpgsql
 SET search_path = pg_catalog, ads, pg_temp AS $$
 BEGIN
@@ -45,7 +34,7 @@ END $$;
 -- ---- reports --------------------------------------------------------------------------
 
 -- What a row of the roll-up counts for in a report. Without SET, so that it is inlined.
-CREATE FUNCTION ads.report_key(dimension text, h ads.event_hours, advertiser text, at timestamp) RETURNS text
+CREATE OR REPLACE FUNCTION ads.report_key(dimension text, h ads.event_hours, advertiser text, at timestamp) RETURNS text
 STABLE LANGUAGE sql AS $$
     SELECT CASE dimension
         WHEN 'total' THEN ''
@@ -60,7 +49,7 @@ STABLE LANGUAGE sql AS $$
         WHEN 'hour' THEN to_char(at, 'YYYY-MM-DD"T"HH24:MI') END
 $$;
 
-CREATE FUNCTION ads.report_name(dimension text, key text) RETURNS text STABLE LANGUAGE sql AS $$
+CREATE OR REPLACE FUNCTION ads.report_name(dimension text, key text) RETURNS text STABLE LANGUAGE sql AS $$
     SELECT coalesce(CASE dimension
         WHEN 'campaign' THEN (SELECT c.name FROM ads.campaigns c WHERE c.id = key::bigint)
         WHEN 'ad-group' THEN (SELECT a.name FROM ads.ad_groups a WHERE a.id = key::bigint)
@@ -76,8 +65,7 @@ $$;
 -- Days and hours are those of the zone; of one that is not whole hours from UTC, an hour belongs
 -- to the day it begins in. With a shift, the figures are of the period that lies so far back, and
 -- its days and hours have the names of those of this one.
-DROP FUNCTION ads.report(text, timestamptz, timestamptz, bigint, text);
-CREATE FUNCTION ads.report(by text, since timestamptz, until timestamptz, campaign bigint DEFAULT NULL,
+CREATE OR REPLACE FUNCTION ads.report(by text, since timestamptz, until timestamptz, campaign bigint DEFAULT NULL,
                            zone text DEFAULT 'UTC', advertiser text DEFAULT NULL, placement text DEFAULT NULL,
                            shift interval DEFAULT '0')
 RETURNS TABLE (key text, name text, key2 text, name2 text, requests bigint, unfilled bigint, fill_rate numeric,
@@ -152,7 +140,7 @@ END $$;
 -- ---- delivery -------------------------------------------------------------------------
 
 -- What part of a stretch of time is over; null if it has no beginning or no end.
-CREATE FUNCTION ads.elapsed(since timestamptz, until timestamptz) RETURNS numeric STABLE LANGUAGE sql AS $$
+CREATE OR REPLACE FUNCTION ads.elapsed(since timestamptz, until timestamptz) RETURNS numeric STABLE LANGUAGE sql AS $$
     SELECT CASE WHEN until > since THEN round(least(1, greatest(0,
         extract(epoch FROM ads.now() - since)::numeric / extract(epoch FROM until - since)::numeric)), 4) END
 $$;
@@ -160,7 +148,7 @@ $$;
 -- How far each budget is: "of" is what it is delivered of, the day or the flight; "aim" is what
 -- even delivery would have come to by now. Null where there is no budget, or no end to aim at.
 -- Without SET, so that only those are computed that are asked for.
-CREATE FUNCTION ads.campaign_delivery() RETURNS TABLE (campaign_id bigint, "of" text, spent_cents numeric,
+CREATE OR REPLACE FUNCTION ads.campaign_delivery() RETURNS TABLE (campaign_id bigint, "of" text, spent_cents numeric,
     budget_cents numeric, delivered numeric, aim numeric)
 STABLE LANGUAGE sql AS $$
     SELECT d.id, d."of", ads.cents(d.spent), ads.cents(d.budget_micro),
@@ -178,7 +166,7 @@ STABLE LANGUAGE sql AS $$
 $$;
 
 -- The same of each ad group's goal, or else of its daily cap; counts instead of money.
-CREATE FUNCTION ads.ad_group_delivery() RETURNS TABLE (ad_group_id bigint, "of" text, unit text, done bigint,
+CREATE OR REPLACE FUNCTION ads.ad_group_delivery() RETURNS TABLE (ad_group_id bigint, "of" text, unit text, done bigint,
     target bigint, delivered numeric, aim numeric)
 STABLE LANGUAGE sql AS $$
     SELECT d.id, d."of", d.unit, d.done, d.target, round(d.done::numeric / nullif(d.target, 0), 4),
@@ -203,13 +191,21 @@ $$;
 
 -- ---- forecast -------------------------------------------------------------------------
 
+-- The last 168 hours by the campaign's local days.
+CREATE OR REPLACE FUNCTION ads.recent_spend(campaign bigint) RETURNS TABLE (day date, spend_cents numeric) STABLE LANGUAGE sql
+SET search_path = pg_catalog, ads, pg_temp AS $$
+    SELECT (h.hour AT TIME ZONE c.timezone)::date, ads.cents(sum(h.price_micro)::bigint)
+    FROM ads.campaigns c JOIN ads.event_hours h ON h.campaign_id = c.id
+    WHERE c.id = campaign AND h.invalid = '' AND h.hour > ads.now() - interval '168 h' AND h.hour <= ads.now()
+    GROUP BY 1 ORDER BY 1
+$$;
+
 -- The average is over the last 168 hours, or as many of them as the campaign has been running,
 -- but a day at least. A lifetime budget is spent at that rate until it is gone or the flight ends;
 -- a daily one is there again every day: of it the forecast says how much of it is delivered.
 -- Without a budget, delivery is that of the goals of the ad groups, none of which makes up for
 -- another. It is reached on deliver_by: when the budget is gone, or the flight's last day.
-DROP FUNCTION ads.forecast(bigint);
-CREATE FUNCTION ads.forecast(campaign bigint) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION ads.forecast(campaign bigint) RETURNS TABLE (
     campaign_id bigint, name text, status text, timezone text, budget_type text, budget_cents numeric, spent_cents numeric,
     average_daily_spend numeric, days_remaining numeric, exhaustion_date date, projected_total_spend numeric,
     will_exhaust_early boolean, days_to_end numeric, delivery numeric, goal_count bigint, goal_done bigint,
@@ -287,19 +283,3 @@ BEGIN
     END IF;
     RETURN NEXT;
 END $$;
-
--- ---- rights ---------------------------------------------------------------------------
-
-REVOKE ALL ON ads.placement_hours FROM PUBLIC;
-GRANT SELECT, INSERT, UPDATE, DELETE ON ads.placement_hours TO ads_admin;
-GRANT SELECT ON ads.placement_hours TO ads_report;
-REVOKE ALL ON FUNCTION ads.period_bound(text, text, boolean), ads.period(text, text, text),
-    ads.report_key(text, ads.event_hours, text, timestamp), ads.report_name(text, text),
-    ads.report(text, timestamptz, timestamptz, bigint, text, text, text, interval),
-    ads.elapsed(timestamptz, timestamptz), ads.campaign_delivery(), ads.ad_group_delivery(), ads.forecast(bigint)
-    FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION ads.period_bound(text, text, boolean), ads.period(text, text, text),
-    ads.report_key(text, ads.event_hours, text, timestamp), ads.report_name(text, text),
-    ads.report(text, timestamptz, timestamptz, bigint, text, text, text, interval),
-    ads.elapsed(timestamptz, timestamptz), ads.campaign_delivery(), ads.ad_group_delivery(), ads.forecast(bigint)
-    TO ads_admin, ads_report;

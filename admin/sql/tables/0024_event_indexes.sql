@@ -1,4 +1,5 @@
 -- no transaction
+-- replaces migrations 1 to 19
 --
 -- The four indexes of the hot questions: a campaign's figures by type and time, how
 -- often a session saw a group, a campaign's creatives, a campaign's latest events.

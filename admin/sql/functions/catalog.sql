@@ -1,94 +1,23 @@
--- The currency of the catalog, the status of placements, and which campaigns were
--- paused with their advertiser.
+-- The catalog as nodes load it, and as the command edits it.
 
--- ---- the currency -------------------------------------------------------------------
-
-CREATE TABLE ads.settings (
-    only_row   boolean PRIMARY KEY DEFAULT true CHECK (only_row),
-    currency   text CHECK (currency ~ '^[A-Z]{3}$'),  -- ISO 4217; null: nobody has said it
-    updated_at timestamptz NOT NULL DEFAULT now()
-);
-INSERT INTO ads.settings DEFAULT VALUES;
-
--- What is counted is counted in it.
-CREATE FUNCTION ads.fix_currency() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ads, pg_temp AS $$
-BEGIN
-    IF EXISTS (SELECT FROM ads.ad_events) OR EXISTS (SELECT FROM ads.daily_spend) THEN
-        RAISE EXCEPTION 'the currency is %, and events were counted in it, so that it cannot become %', OLD.currency,
-            coalesce(NEW.currency, 'none') USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    RETURN NEW;
-END $$;
-CREATE TRIGGER currency BEFORE UPDATE ON ads.settings FOR EACH ROW
-    WHEN (OLD.currency IS NOT NULL AND NEW.currency IS DISTINCT FROM OLD.currency) EXECUTE FUNCTION ads.fix_currency();
-CREATE TRIGGER touch BEFORE UPDATE ON ads.settings
-    FOR EACH ROW EXECUTE FUNCTION ads.touch();
-CREATE TRIGGER audit AFTER UPDATE ON ads.settings
-    FOR EACH ROW EXECUTE FUNCTION ads.audit(only_row);
-CREATE TRIGGER edit_update AFTER UPDATE ON ads.settings REFERENCING NEW TABLE AS changed
-    FOR EACH STATEMENT EXECUTE FUNCTION ads.note_edit();
-
--- ---- placements ---------------------------------------------------------------------
-
-CREATE TYPE ads.placement_status AS ENUM ('active', 'paused');
-ALTER TABLE ads.placements ADD COLUMN status ads.placement_status NOT NULL DEFAULT 'active';
--- A pause was the highest floor there is.
-UPDATE ads.placements SET status = 'paused', floor_micro = paused_floor_micro WHERE paused_floor_micro IS NOT NULL;
-ALTER TABLE ads.placements DROP COLUMN paused_floor_micro;
-
-CREATE OR REPLACE FUNCTION ads.put_placement(document jsonb) RETURNS boolean
-LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp SET enable_seqscan = off AS $$
-DECLARE
-    written bigint;
-BEGIN
-    PERFORM ads.check_object(document, 'placement ' || coalesce(document ->> 'id', '?'),
-                             '{id,name,status,width,height,types,select,floor_cents}');
-    INSERT INTO ads.placements AS p (id, name, status, width, height, types, "select", floor_micro)
-    VALUES (ads.string(document -> 'id'), coalesce(ads.string(document -> 'name'), ''),
-            coalesce(ads.string(document -> 'status'), 'active')::ads.placement_status,
-            coalesce(ads.whole(document -> 'width'), 0), coalesce(ads.whole(document -> 'height'), 0),
-            ads.texts(document -> 'types')::ads.creative_type[],
-            coalesce(ads.string(document -> 'select'), 'weight')::ads.selection,
-            coalesce(ads.micro(document -> 'floor_cents'), 0))
-    ON CONFLICT (id) DO UPDATE SET
-        name = excluded.name, status = excluded.status, width = excluded.width, height = excluded.height,
-        types = excluded.types, "select" = excluded."select", floor_micro = excluded.floor_micro;
-    GET DIAGNOSTICS written = ROW_COUNT;
-    RETURN written > 0;
-END $$;
-
--- ---- advertisers --------------------------------------------------------------------
-
--- Who was paused with the advertiser, and by nobody else: they are resumed with it. One
--- that was paused over its budget then waits for that again.
-CREATE TABLE ads.advertiser_pauses (
-    campaign_id ads.id PRIMARY KEY,
-    over_budget boolean NOT NULL DEFAULT false,
-    paused_at   timestamptz NOT NULL DEFAULT now()
-);
-
--- Somebody else has decided on the campaign.
-CREATE OR REPLACE FUNCTION ads.forget_pause() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ads, pg_temp AS $$
-BEGIN
-    DELETE FROM ads.budget_pauses WHERE campaign_id = OLD.id;
-    DELETE FROM ads.advertiser_pauses WHERE campaign_id = OLD.id;
-    IF TG_OP = 'DELETE' THEN
-        DELETE FROM ads.campaign_books WHERE campaign_id = OLD.id;
-    END IF;
-    RETURN NULL;
-END $$;
-
--- ---- the document -------------------------------------------------------------------
+CREATE OR REPLACE FUNCTION ads.catalog_version() RETURNS text
+STABLE SECURITY DEFINER
+LANGUAGE sql SET search_path = pg_catalog, ads, pg_temp AS $$
+    SELECT (swept.edits + edits.count)::text || '.' || coalesce(edits.newest::text, '0')
+    FROM ads.catalog_edits_swept swept,
+         (SELECT count(*), (SELECT e.id FROM ads.catalog_edits e ORDER BY e.id DESC LIMIT 1) AS newest
+          FROM ads.catalog_edits) edits
+$$;
 
 -- {"version" : 1, and the currency if there is one.
-CREATE FUNCTION ads.document_head() RETURNS text STABLE LANGUAGE sql
+CREATE OR REPLACE FUNCTION ads.document_head() RETURNS text STABLE LANGUAGE sql
 SET search_path = pg_catalog, ads, pg_temp AS $$
     SELECT '{"version" : 1, ' || coalesce((SELECT '"currency" : "' || currency || '", ' FROM ads.settings), '')
 $$;
 
--- As in 0004, with the currency and the status of placements.
+-- The whole catalog. Ask for catalog_version() before: what is committed in between is then loaded
+-- once too often, not missed. What was archived over 60 days ago is left out, no token that leads
+-- there is valid any more.
 CREATE OR REPLACE FUNCTION ads.catalog() RETURNS text
 STABLE SECURITY DEFINER
 LANGUAGE sql SET search_path = pg_catalog, ads, pg_temp SET jit = off AS $$
@@ -160,7 +89,8 @@ SELECT ads.document_head() || substr(json_build_object('placements', coalesce(pl
 FROM placements, campaigns, experiments
 $$;
 
--- As in 0008, with the same.
+-- The document of catalog() with all placements, but one campaign, whatever is archived in it, and
+-- its experiments. No campaign if there is none.
 CREATE OR REPLACE FUNCTION ads.campaign_document(campaign bigint) RETURNS text
 STABLE LANGUAGE sql SET search_path = pg_catalog, ads, pg_temp SET jit = off AS $$
 SELECT ads.document_head() || substr(json_build_object(
@@ -215,10 +145,3 @@ SELECT ads.document_head() || substr(json_build_object(
             'winner', e.winner) ORDER BY e.id)
         FROM ads.experiments e JOIN ads.ad_groups g ON g.id = e.ad_group_id WHERE g.campaign_id = $1), '[]'))::text, 2)
 $$;
-
-REVOKE ALL ON FUNCTION ads.fix_currency(), ads.document_head() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION ads.fix_currency() TO ads_admin;
-GRANT EXECUTE ON FUNCTION ads.document_head() TO ads_admin, ads_report;
-GRANT SELECT, UPDATE ON ads.settings TO ads_admin;
-GRANT SELECT, INSERT, UPDATE, DELETE ON ads.advertiser_pauses TO ads_admin;
-GRANT SELECT ON ads.settings, ads.advertiser_pauses TO ads_report;

@@ -1,142 +1,24 @@
--- Third parties' pixels: what "nginx-ads dispatch" works on. An impression queues its
--- pixel in the transaction that stores it (ads.ingest), so each is queued once. A
--- dispatcher takes some for a while, the lease, and settles them one by one; of a
--- dispatcher that died the lease runs out, and another one takes them.
-
--- What the macros of an address stand for. Rows of before have none, but for the
--- creative: their macros become 0 and ''.
-ALTER TABLE ads.pixel_queue
-    ADD COLUMN campaign_id bigint NOT NULL DEFAULT 0,
-    ADD COLUMN ad_group_id bigint NOT NULL DEFAULT 0,
-    ADD COLUMN placement   text COLLATE "C" NOT NULL DEFAULT '',
-    ADD COLUMN happened_at timestamptz,
-    ADD COLUMN taken_by    text,             -- null: nobody has it
-    ADD COLUMN error       text,             -- of the last try
-    DROP COLUMN state;                       -- what is sent or given up is not here
-DROP TYPE ads.pixel_state;
-UPDATE ads.pixel_queue SET happened_at = queued_at;
-ALTER TABLE ads.pixel_queue ALTER COLUMN happened_at SET NOT NULL;
--- It went with the column that it was for. next_try is also the end of a lease.
-CREATE INDEX pixel_queue_next ON ads.pixel_queue (next_try, id);
-
--- What was given up, and why.
-CREATE TABLE ads.dead_pixels (
-    id          bigint PRIMARY KEY,          -- as in the queue
-    event_id    uuid NOT NULL,
-    campaign_id bigint NOT NULL,
-    ad_group_id bigint NOT NULL,
-    creative_id bigint NOT NULL,
-    placement   text COLLATE "C" NOT NULL,
-    happened_at timestamptz NOT NULL,
-    url         text NOT NULL,
-    queued_at   timestamptz NOT NULL,
-    tries       int NOT NULL,
-    died_at     timestamptz NOT NULL,
-    error       text NOT NULL
-);
-CREATE INDEX dead_pixels_died ON ads.dead_pixels (died_at);
-
--- How many, by day in UTC.
-CREATE TABLE ads.pixel_days (
-    day         date NOT NULL,
-    creative_id bigint NOT NULL,
-    sent        bigint NOT NULL DEFAULT 0,
-    retried     bigint NOT NULL DEFAULT 0,   -- tries that failed and are to be repeated
-    dead        bigint NOT NULL DEFAULT 0,
-    PRIMARY KEY (day, creative_id)
-) WITH (fillfactor = 70);
-
--- ---- the dispatcher's side ----------------------------------------------------------
-
--- Some that are due, those that wait longest first. Each counts as a try: what
--- kills its dispatcher comes to an end, too.
-CREATE FUNCTION ads.take_pixels(taker text, most int, lease interval)
-RETURNS TABLE (id bigint, tries int, event_id uuid, campaign_id bigint, ad_group_id bigint, creative_id bigint,
-               placement text, happened_at timestamptz, url text)
-LANGUAGE sql SET search_path = pg_catalog, ads, pg_temp AS $$
-    WITH due AS MATERIALIZED (
-        SELECT q.id FROM ads.pixel_queue q WHERE q.next_try <= ads.now()
-        ORDER BY q.next_try, q.id LIMIT most FOR UPDATE SKIP LOCKED)
-    UPDATE ads.pixel_queue q SET next_try = ads.now() + lease, tries = q.tries + 1, taken_by = taker
-    FROM due WHERE q.id = due.id
-    RETURNING q.id, q.tries, q.event_id, q.campaign_id, q.ad_group_id, q.creative_id, q.placement, q.happened_at, q.url
-$$;
-
--- What became of those that were taken, as arrays of one length:
---   outcome  'sent', 'retry' after so many seconds, 'dead', or 'later': nothing was
---            tried, so that no try is counted
--- Only what the taker still has is settled: the number of the try tells whether
--- somebody else has taken it since. Returns how many that were.
-CREATE FUNCTION ads.settle_pixels(taker text, in_id int8[], in_try int4[], in_outcome text[], in_seconds float8[],
-                                  in_error text[])
-RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp AS $$
-#variable_conflict use_column
-DECLARE
-    settled bigint;
-BEGIN
-    IF NOT '{sent,retry,dead,later}'::text[] @> in_outcome THEN
-        RAISE EXCEPTION 'an outcome is sent, retry, dead or later' USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    WITH told AS MATERIALIZED (
-        SELECT q.*, o.outcome, o.seconds, o.why
-        FROM unnest(in_id, in_try, in_outcome, in_seconds, in_error) AS o (id, try, outcome, seconds, why)
-             JOIN ads.pixel_queue q ON q.id = o.id AND q.tries = o.try AND q.taken_by = taker
-        ORDER BY q.id FOR UPDATE OF q),
-    gone AS (
-        DELETE FROM ads.pixel_queue q USING told
-        WHERE q.id = told.id AND told.outcome IN ('sent', 'dead')),
-    back AS (
-        UPDATE ads.pixel_queue q
-        SET next_try = ads.now() + make_interval(secs => told.seconds), taken_by = NULL,
-            tries = q.tries - CASE told.outcome WHEN 'later' THEN 1 ELSE 0 END, error = coalesce(told.why, q.error)
-        FROM told WHERE q.id = told.id AND told.outcome IN ('retry', 'later')),
-    buried AS (
-        INSERT INTO ads.dead_pixels (id, event_id, campaign_id, ad_group_id, creative_id, placement, happened_at, url,
-                                     queued_at, tries, died_at, error)
-        SELECT id, event_id, campaign_id, ad_group_id, creative_id, placement, happened_at, url, queued_at, tries,
-               ads.now(), coalesce(why, '') FROM told WHERE outcome = 'dead'),
-    counted AS (
-        INSERT INTO ads.pixel_days AS d (day, creative_id, sent, retried, dead)
-        SELECT (ads.now() AT TIME ZONE 'UTC')::date, creative_id, count(*) FILTER (WHERE outcome = 'sent'),
-               count(*) FILTER (WHERE outcome = 'retry'), count(*) FILTER (WHERE outcome = 'dead')
-        FROM told WHERE outcome <> 'later' GROUP BY 1, 2 ORDER BY 1, 2
-        ON CONFLICT (day, creative_id) DO UPDATE
-        SET sent = d.sent + excluded.sent, retried = d.retried + excluded.retried, dead = d.dead + excluded.dead)
-    SELECT count(*) INTO settled FROM told;
-    RETURN settled;
-END $$;
-
--- Puts what was given up into the queue once more, of one creative or of all.
-CREATE FUNCTION ads.revive_pixels(creative bigint DEFAULT NULL) RETURNS bigint
-LANGUAGE sql SET search_path = pg_catalog, ads, pg_temp AS $$
-    WITH dead AS (
-        DELETE FROM ads.dead_pixels d WHERE creative IS NULL OR d.creative_id = creative RETURNING *),
-    back AS (
-        INSERT INTO ads.pixel_queue (id, event_id, campaign_id, ad_group_id, creative_id, placement, happened_at, url,
-                                     queued_at, next_try, error)
-        SELECT id, event_id, campaign_id, ad_group_id, creative_id, placement, happened_at, url, queued_at, ads.now(),
-               error FROM dead)
-    SELECT count(*) FROM dead
-$$;
-
-CREATE FUNCTION ads.pixel_status() RETURNS TABLE (
-    waiting bigint, due bigint, taken bigint, oldest_seconds double precision, dead bigint,
-    sent_today bigint, retried_today bigint, dead_today bigint)
-STABLE LANGUAGE sql SET search_path = pg_catalog, ads, pg_temp AS $$
-    SELECT count(q.id), count(*) FILTER (WHERE q.next_try <= ads.now()),
-           count(*) FILTER (WHERE q.taken_by IS NOT NULL AND q.next_try > ads.now()),
-           extract(epoch FROM ads.now() - min(q.queued_at))::double precision,
-           (SELECT count(*) FROM ads.dead_pixels), d.sent, d.retried, d.dead
-    FROM (SELECT coalesce(sum(sent), 0)::bigint AS sent, coalesce(sum(retried), 0)::bigint AS retried,
-                 coalesce(sum(dead), 0)::bigint AS dead
-          FROM ads.pixel_days WHERE day = (ads.now() AT TIME ZONE 'UTC')::date) d
-         LEFT JOIN ads.pixel_queue q ON true
-    GROUP BY d.sent, d.retried, d.dead
-$$;
-
--- ---- the edge's side ----------------------------------------------------------------
-
--- As in 0007, but that the queue gets what the macros need.
+-- What a node writes, and the only way it can: a batch of events as arrays of one length. A batch
+-- is one transaction, and a second copy of an event, in this batch or in any other, counts for
+-- nothing.
+--
+--   type     0 serve, 1 impression, 2 viewable, 3 click, 4 conversion, 5 a summary of requests
+--   at       ms since 1970, when it happened; issued: when its serve was decided
+--   device   0 desktop, 1 mobile, 2 tablet, 3 tv, 4 bot, 255 unknown
+--   invalid  0 valid, else the place of its reason in ads.invalid_reason
+--   experiment 0, country '' and user '' stand for none
+--
+-- A summary has counts as its metadata, of the requests since `at`: by placement, and by what
+-- became of the request ('' is an ad). It is in neither of the numbers that are returned.
+--   {"home-top": {"": 12, "pacing": 3}}
+--
+-- Bad input fails with an SQLSTATE of class 22 or 23, an event outside of all partitions with
+-- 23514, and nothing of the batch is stored: the caller halves it until the bad event is alone.
+-- Any other error is worth a retry.
+--
+-- Tables are written in a fixed order and each in the order of its key, so that callers with
+-- overlapping batches wait for each other but never in a circle. Every step is a statement of its
+-- own: in one statement with several CTEs the order would be the planner's.
 CREATE OR REPLACE FUNCTION ads.ingest(
     in_id uuid[], in_type int2[], in_at int8[], in_issued int8[], in_serve int8[], in_campaign int8[],
     in_ad_group int8[], in_creative int8[], in_experiment int8[], in_price int8[], in_node int8[],
@@ -146,10 +28,73 @@ RETURNS TABLE (inserted int, duplicate int)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ads, pg_temp SET jit = off
     SET lock_timeout = '5s' AS $$
 DECLARE
-    total int := cardinality(in_id);
+    total int;
     reasons CONSTANT ads.invalid_reason[] := enum_range(NULL::ads.invalid_reason);
     fresh uuid[];
+    erased bigint[];
+    place bigint;
 BEGIN
+    -- Summaries of requests are no events: they are counted, and taken out of the batch.
+    IF 5 = ANY (in_type) THEN
+        WITH fresh AS (
+            INSERT INTO ads.request_summaries (id, received_at)
+            SELECT e.id, ads.now() FROM unnest(in_id, in_type) AS e (id, type) WHERE e.type = 5 ORDER BY e.id
+            ON CONFLICT DO NOTHING
+            RETURNING id)
+        INSERT INTO ads.placement_hours AS p (hour, placement, outcome, requests)
+        SELECT to_timestamp(e.at / 3600000 * 3600), s.key COLLATE "C", o.key COLLATE "C",
+               sum(o.value::bigint)
+        FROM (SELECT DISTINCT ON (u.id) u.id, u.at, u.metadata
+              FROM unnest(in_id, in_type, in_at, in_metadata) AS u (id, type, at, metadata) WHERE u.type = 5) e
+             JOIN fresh f ON f.id = e.id, jsonb_each(e.metadata::jsonb) s, jsonb_each_text(s.value) o
+        GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+        ON CONFLICT (hour, placement, outcome) DO UPDATE SET requests = p.requests + excluded.requests;
+
+        SELECT array_agg(e.id ORDER BY e.n), array_agg(e.type ORDER BY e.n), array_agg(e.at ORDER BY e.n),
+               array_agg(e.issued ORDER BY e.n), array_agg(e.serve ORDER BY e.n), array_agg(e.campaign ORDER BY e.n),
+               array_agg(e.ad_group ORDER BY e.n), array_agg(e.creative ORDER BY e.n),
+               array_agg(e.experiment ORDER BY e.n), array_agg(e.price ORDER BY e.n), array_agg(e.node ORDER BY e.n),
+               array_agg(e.device ORDER BY e.n), array_agg(e.invalid ORDER BY e.n), array_agg(e.consent ORDER BY e.n),
+               array_agg(e.placement ORDER BY e.n), array_agg(e.country ORDER BY e.n),
+               array_agg(e.session ORDER BY e.n), array_agg(e."user" ORDER BY e.n), array_agg(e.metadata ORDER BY e.n)
+        INTO in_id, in_type, in_at, in_issued, in_serve, in_campaign, in_ad_group, in_creative, in_experiment,
+             in_price, in_node, in_device, in_invalid, in_consent, in_placement, in_country, in_session, in_user,
+             in_metadata
+        FROM unnest(in_id, in_type, in_at, in_issued, in_serve, in_campaign, in_ad_group, in_creative, in_experiment,
+                    in_price, in_node, in_device, in_invalid, in_consent, in_placement, in_country, in_session,
+                    in_user, in_metadata) WITH ORDINALITY
+             AS e (id, type, at, issued, serve, campaign, ad_group, creative, experiment, price, node, device,
+                   invalid, consent, placement, country, session, "user", metadata, n)
+        WHERE e.type IS DISTINCT FROM 5;
+        IF in_id IS NULL THEN
+            inserted := 0;
+            duplicate := 0;
+            RETURN NEXT;
+            RETURN;
+        END IF;
+    END IF;
+
+    -- Events of an erased person, recorded up to a minute after the erasure (the clocks of the nodes
+    -- may be so far ahead), are taken for those of somebody who did not consent. The lock is against
+    -- mark_erased(), not against each other.
+    PERFORM pg_advisory_xact_lock_shared(1633972065, 2);
+    IF EXISTS (SELECT FROM ads.erasures) AND cardinality(in_id) = ALL (ARRAY[cardinality(in_at),
+            cardinality(in_consent), cardinality(in_session), cardinality(in_user)]) THEN
+        SELECT array_agg(e.n) INTO erased
+        FROM (SELECT u.n, u.at, u."user" = '' AS alone, k.of_user,
+                     sha256(convert_to(CASE WHEN k.of_user THEN u."user" ELSE u.session END, 'UTF8')) AS digest
+              FROM unnest(in_at, in_consent, in_session, in_user) WITH ORDINALITY AS u (at, consent, session, "user", n),
+                   (VALUES (false), (true)) AS k (of_user)
+              WHERE u.consent AND (NOT k.of_user OR u."user" <> '')) e
+             JOIN ads.erasures x ON x.digest = e.digest
+                 AND CASE x.kind WHEN 'user' THEN e.of_user WHEN 'session' THEN NOT e.of_user ELSE NOT e.of_user AND e.alone END
+        WHERE e.at <= extract(epoch FROM x.erased_at + interval '1 minute') * 1000;
+        FOREACH place IN ARRAY coalesce(erased, '{}') LOOP
+            in_consent[place] := false;
+        END LOOP;
+    END IF;
+
+    total := cardinality(in_id);
     IF NOT coalesce(total = ALL (ARRAY[
         cardinality(in_type), cardinality(in_at), cardinality(in_issued), cardinality(in_serve),
         cardinality(in_campaign), cardinality(in_ad_group), cardinality(in_creative), cardinality(in_experiment),
@@ -315,14 +260,30 @@ BEGIN
     RETURN NEXT;
 END $$;
 
--- ---- rights -------------------------------------------------------------------------
+-- What a node asks that has lost its counters, before its workers start.
 
-REVOKE ALL ON FUNCTION ads.take_pixels(text, int, interval),
-    ads.settle_pixels(text, int8[], int4[], text[], float8[], text[]), ads.revive_pixels(bigint), ads.pixel_status()
-    FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION ads.take_pixels(text, int, interval),
-    ads.settle_pixels(text, int8[], int4[], text[], float8[], text[]), ads.revive_pixels(bigint), ads.pixel_status()
-    TO ads_admin;
-GRANT EXECUTE ON FUNCTION ads.pixel_status() TO ads_report;
-GRANT SELECT, INSERT, UPDATE, DELETE ON ads.dead_pixels, ads.pixel_days TO ads_admin;
-GRANT SELECT ON ads.dead_pixels, ads.pixel_days TO ads_report;
+-- The books of each ad group: of every local day since that date, by its number
+-- (2026-01-01 is 1), and of all days, as day 0. Of all nodes together.
+CREATE OR REPLACE FUNCTION ads.books(since date) RETURNS TABLE (
+    campaign_id bigint, ad_group_id bigint, day int,
+    serves bigint, impressions bigint, viewables bigint, clicks bigint, conversions bigint, spend_micro bigint
+) STABLE STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp LANGUAGE sql AS $$
+    SELECT s.campaign_id, s.ad_group_id, s.day - date '2025-12-31',
+           s.serves, s.impressions, s.viewables, s.clicks, s.conversions, s.spend_micro
+    FROM ads.daily_spend s
+    WHERE s.day >= greatest(since, date '2026-01-01')
+    UNION ALL
+    SELECT s.campaign_id, s.ad_group_id, 0,
+           sum(s.serves)::bigint, sum(s.impressions)::bigint, sum(s.viewables)::bigint, sum(s.clicks)::bigint,
+           sum(s.conversions)::bigint, sum(s.spend_micro)::bigint
+    FROM ads.daily_spend s
+    GROUP BY s.campaign_id, s.ad_group_id
+$$;
+
+-- Which of these events are stored: their places in the list, from 1.
+CREATE OR REPLACE FUNCTION ads.stored(ids uuid[]) RETURNS SETOF bigint
+STABLE STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp LANGUAGE sql AS $$
+    SELECT asked.place
+    FROM unnest(ids) WITH ORDINALITY AS asked (id, place)
+    JOIN ads.event_claims c ON c.id = asked.id
+$$;

@@ -1,338 +1,48 @@
--- Many campaigns at once: put_campaigns() takes a list where put_campaign() (0004)
--- took one, and nothing is done row by row that can be done for all. Rules, errors
--- and the log are what they were.
+-- The way from the catalog document into the tables: put_*() take parts of the document, fill in
+-- defaults, write only what differs, and return whether anything changed.
+--
+-- Lists of things come as arrays: of the documents, of what each belongs to, and of what to call
+-- that in a complaint. Only what differs is written: a row that is proposed to ON CONFLICT is
+-- locked and checked even if it is the same. What is there is looked up for each by its key (a
+-- subquery, or OFFSET 0): joins are planned by what the planner knows of tables, which is nothing
+-- while they are filled. Plans are kept for the session, and one made for a table that was empty
+-- then would read all of it: hence no sequential scans.
 
--- ---- checks -------------------------------------------------------------------------
--- A query inside a function costs ten times what an expression does, so the usual is
--- told without one; the rest goes the long way of 0001.
-
-CREATE OR REPLACE FUNCTION ads.valid_schedule(schedule jsonb) RETURNS boolean IMMUTABLE PARALLEL SAFE
-LANGUAGE plpgsql AS $$
-BEGIN
-    IF schedule = '[]' THEN
-        RETURN true;
-    END IF;
-    RETURN jsonb_typeof(schedule) = 'array' AND NOT EXISTS (
-        SELECT FROM jsonb_array_elements(schedule) part
-        WHERE NOT coalesce(
-            jsonb_typeof(part) = 'object'
-            AND part - '{days,from,to}'::text[] = '{}'
-            AND jsonb_typeof(part -> 'days') = 'array'
-            AND part -> 'days' <> '[]'
-            AND part -> 'days' <@ '["sun", "mon", "tue", "wed", "thu", "fri", "sat"]'
-            AND jsonb_typeof(part -> 'from') = 'string'
-            AND part ->> 'from' ~ '^([01][0-9]|2[0-3]):[0-5][0-9]$'
-            AND jsonb_typeof(part -> 'to') = 'string'
-            AND part ->> 'to' ~ '^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$'
-            AND part ->> 'to' <> '00:00', false));
-END $$;
-
-CREATE OR REPLACE FUNCTION ads.valid_caps(caps jsonb) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS $$
-BEGIN
-    IF caps = '[]' THEN
-        RETURN true;
-    END IF;
-    RETURN jsonb_typeof(caps) = 'array' AND jsonb_array_length(caps) <= 8 AND NOT EXISTS (
-        SELECT FROM jsonb_array_elements(caps) cap
-        WHERE NOT coalesce(
-            jsonb_typeof(cap) = 'object'
-            AND cap - '{count,per,level}'::text[] = '{}'
-            AND jsonb_typeof(cap -> 'count') = 'number'
-            AND cap ->> 'count' ~ '^[1-9][0-9]{0,3}$'
-            AND (cap ->> 'count')::int <= 1000
-            AND jsonb_typeof(cap -> 'per') = 'string'
-            AND (cap ->> 'per' IN ('day', 'lifetime')
-                 OR ads.period_seconds(cap ->> 'per') BETWEEN 1 AND 400 * 86400)
-            AND jsonb_typeof(cap -> 'level') = 'string'
-            AND cap ->> 'level' IN ('ad_group', 'campaign', 'creative'), false));
-END $$;
-
--- Texts as JSON are never shorter than themselves: if all of it is short, each is.
-CREATE OR REPLACE FUNCTION ads.valid_keys(keys jsonb) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION ads.put_placement(document jsonb) RETURNS boolean
+LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-    names text;
+    written bigint;
 BEGIN
-    IF keys = '{}' THEN
-        RETURN true;
-    END IF;
-    IF jsonb_typeof(keys) = 'object' AND octet_length(keys::text) <= 200
-        AND NOT keys @? 'strict $.* ? (@.type() != "array" || @.size() == 0)'
-        AND NOT keys @? 'strict $.*[*] ? (@.type() != "string" || @ == "")' THEN
-        names := jsonb_path_query_array(keys, '$.keyvalue().key');
-        IF octet_length(names) <= 64 AND names ~ '^\["[A-Za-z0-9_.-]+"(, "[A-Za-z0-9_.-]+")*]$' THEN
-            RETURN true;
-        END IF;
-    END IF;
-    RETURN jsonb_typeof(keys) = 'object' AND NOT EXISTS (
-        SELECT FROM jsonb_each(keys) part
-        WHERE part.key !~ '^[A-Za-z0-9_.-]{1,64}$'
-           OR jsonb_typeof(part.value) <> 'array'
-           OR part.value = '[]'
-           OR EXISTS (SELECT FROM jsonb_array_elements(
-                          CASE jsonb_typeof(part.value) WHEN 'array' THEN part.value ELSE '[]' END) item
-                      WHERE jsonb_typeof(item) <> 'string'
-                         OR octet_length(item #>> '{}') NOT BETWEEN 1 AND 200));
+    PERFORM ads.check_object(document, 'placement ' || coalesce(document ->> 'id', '?'),
+                             '{id,name,status,width,height,types,select,floor_cents}');
+    INSERT INTO ads.placements AS p (id, name, status, width, height, types, "select", floor_micro)
+    VALUES (ads.string(document -> 'id'), coalesce(ads.string(document -> 'name'), ''),
+            coalesce(ads.string(document -> 'status'), 'active')::ads.placement_status,
+            coalesce(ads.whole(document -> 'width'), 0), coalesce(ads.whole(document -> 'height'), 0),
+            ads.texts(document -> 'types')::ads.creative_type[],
+            coalesce(ads.string(document -> 'select'), 'weight')::ads.selection,
+            coalesce(ads.micro(document -> 'floor_cents'), 0))
+    ON CONFLICT (id) DO UPDATE SET
+        name = excluded.name, status = excluded.status, width = excluded.width, height = excluded.height,
+        types = excluded.types, "select" = excluded."select", floor_micro = excluded.floor_micro;
+    GET DIAGNOSTICS written = ROW_COUNT;
+    RETURN written > 0;
 END $$;
 
-CREATE OR REPLACE FUNCTION ads.valid_content(content jsonb, type ads.creative_type) RETURNS boolean
-IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS $$
+-- What is taken for spent of a lifetime budget: what the document says if that is
+-- more than the books here know of, else what it was.
+CREATE OR REPLACE FUNCTION ads.spent_floor(campaign bigint, given bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-    src text := content ->> 'src';
-    names text;
+    kept bigint;
+    booked bigint;
 BEGIN
-    IF jsonb_typeof(content) <> 'object' THEN
-        RETURN false;
-    END IF;
-    names := jsonb_path_query_array(content, '$.keyvalue().key');
-    IF names = '[]' OR names LIKE '%""%' OR octet_length(names) > 100 OR octet_length(content::text) > 65536
-        OR content @? 'strict $.* ? (@.type() != "string")' THEN
-        PERFORM FROM jsonb_each(content) field
-        HAVING count(*) BETWEEN 1 AND 100
-           AND bool_and(jsonb_typeof(field.value) = 'string'
-               AND octet_length(field.key) BETWEEN 1 AND 100
-               AND octet_length(field.value #>> '{}') <= 65536);
-        IF NOT FOUND THEN
-            RETURN false;
-        END IF;
-    END IF;
-    IF type = 'html' THEN
-        RETURN coalesce(content ->> 'markup' <> '', false);
-    ELSIF type <> 'image' THEN
-        RETURN true;
-    ELSIF src ~ '^/($|[^/])' THEN
-        RETURN octet_length(src) <= 2048 AND src !~ '[\u0001-\u0020\u007f\\]';
-    ELSE
-        RETURN coalesce(ads.valid_origin(src, 'https?'), false);
-    END IF;
+    SELECT coalesce(sum(budget_spent_micro), 0) INTO kept FROM ads.campaigns WHERE id = campaign;
+    SELECT coalesce(sum(spend_micro), 0) INTO booked FROM ads.daily_spend WHERE campaign_id = campaign;
+    RETURN CASE WHEN given > greatest(kept, booked) THEN given ELSE kept END;
 END $$;
-
--- ---- triggers -----------------------------------------------------------------------
--- Called only for rows that they have something to do with.
-
-DO $$
-DECLARE
-    t text;
-BEGIN
-    FOREACH t IN ARRAY '{campaigns,ad_groups,creatives}'::text[] LOOP
-        EXECUTE format('CREATE OR REPLACE TRIGGER archived BEFORE INSERT OR UPDATE ON ads.%I FOR EACH ROW
-            WHEN ((NEW.status = ''archived'') IS DISTINCT FROM (NEW.archived_at IS NOT NULL))
-            EXECUTE FUNCTION ads.note_archived()', t);
-    END LOOP;
-END $$;
-
-CREATE OR REPLACE TRIGGER policy BEFORE INSERT OR UPDATE ON ads.creatives FOR EACH ROW
-    WHEN (NEW.type = 'html' OR NEW.policy IS NOT NULL) EXECUTE FUNCTION ads.note_policy();
-
--- A group without a flight of its own, and that shares pages, agrees with any campaign.
-DROP TRIGGER flight_in ON ads.ad_groups;
-CREATE CONSTRAINT TRIGGER flight_in AFTER INSERT OR UPDATE OF campaign_id, starts_at, ends_at, exclusive
-    ON ads.ad_groups DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
-    WHEN (NEW.starts_at IS NOT NULL OR NEW.ends_at IS NOT NULL OR NEW.exclusive = 'advertiser')
-    EXECUTE FUNCTION ads.check_group_flight();
-
--- What is new goes to the log a statement at a time. Updates stay with audit() (0001):
--- only a row's own trigger knows both of its versions when the key changes.
-CREATE FUNCTION ads.audit_inserts() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ads, pg_temp AS $$
-BEGIN
-    INSERT INTO ads.audit_log (actor, action, table_name, row_id, after)
-    SELECT coalesce(nullif(current_setting('ads.actor', true), ''), session_user), 'insert', TG_TABLE_NAME,
-           (after ->> TG_ARGV[0]) || CASE WHEN TG_NARGS > 1 THEN '/' || (after ->> TG_ARGV[1]) ELSE '' END, after
-    FROM (SELECT to_jsonb(c) AS after FROM changed c OFFSET 0) new;
-    RETURN NULL;
-END $$;
-
-DO $$
-DECLARE
-    t record;
-BEGIN
-    FOR t IN SELECT * FROM (VALUES
-        ('advertisers', 'name'), ('placements', 'id'), ('campaigns', 'id'), ('ad_groups', 'id'),
-        ('ad_group_placements', 'ad_group_id, placement_id'), ('creatives', 'id'), ('experiments', 'id'),
-        ('variants', 'experiment_id, creative_id')) AS list (name, key)
-    LOOP
-        EXECUTE format('CREATE OR REPLACE TRIGGER audit AFTER UPDATE OR DELETE ON ads.%I
-            FOR EACH ROW EXECUTE FUNCTION ads.audit(%s)', t.name, t.key);
-        EXECUTE format('CREATE TRIGGER audit_insert AFTER INSERT ON ads.%I REFERENCING NEW TABLE AS changed
-            FOR EACH STATEMENT EXECUTE FUNCTION ads.audit_inserts(%s)', t.name, t.key);
-    END LOOP;
-END $$;
-
--- ---- reading the document -----------------------------------------------------------
-
--- What is not there is not asked about.
-ALTER FUNCTION ads.string(jsonb) STRICT;
-ALTER FUNCTION ads.number(jsonb) STRICT;
-ALTER FUNCTION ads.read_moment(jsonb) STRICT;
-
-CREATE OR REPLACE FUNCTION ads.whole(thing jsonb) RETURNS bigint IMMUTABLE STRICT LANGUAGE plpgsql AS $$
-BEGIN
-    IF (CASE jsonb_typeof(thing) WHEN 'number' THEN scale(thing::numeric) = 0 AND abs(thing::numeric) < 1e18
-                                 ELSE false END) THEN
-        RETURN thing::bigint;
-    ELSIF thing <> 'null' THEN
-        PERFORM ads.refuse('a value', format('must be an integer, not %s', thing));
-    END IF;
-    RETURN NULL;
-END $$;
-
-CREATE OR REPLACE FUNCTION ads.micro(cents jsonb) RETURNS bigint IMMUTABLE STRICT LANGUAGE plpgsql AS $$
-DECLARE
-    amount numeric;
-BEGIN
-    IF jsonb_typeof(cents) <> 'number' THEN
-        RETURN ads.number(cents);  -- null, or a complaint
-    END IF;
-    amount := cents::numeric * 1000000;
-    IF amount <> trunc(amount) OR amount NOT BETWEEN 0 AND 10000000000000000 THEN
-        PERFORM ads.refuse('an amount',
-            format('must be cents from 0 to 10000000000 with at most 6 decimals, not %s', cents));
-    END IF;
-    RETURN amount;
-END $$;
-
-CREATE OR REPLACE FUNCTION ads.member(thing jsonb, key text, path text, keys text[]) RETURNS jsonb
-LANGUAGE plpgsql AS $$
-DECLARE
-    part jsonb := thing -> key;
-BEGIN
-    IF part IS NULL OR part = 'null' THEN
-        RETURN '{}';
-    END IF;
-    IF jsonb_typeof(part) <> 'object' OR part - keys <> '{}' THEN
-        PERFORM ads.check_object(part, path || '.' || key, keys);
-    END IF;
-    RETURN part;
-END $$;
-
-CREATE OR REPLACE FUNCTION ads.texts(thing jsonb) RETURNS text[] IMMUTABLE LANGUAGE plpgsql AS $$
-DECLARE
-    item text;
-    list text[] := '{}';
-BEGIN
-    IF thing IS NULL OR thing IN ('null', '[]') THEN
-        RETURN list;
-    END IF;
-    IF jsonb_typeof(thing) <> 'array' THEN
-        PERFORM ads.refuse('a list', format('must be an array, not %s', thing));
-    END IF;
-    FOR i IN 0 .. jsonb_array_length(thing) - 1 LOOP
-        IF jsonb_typeof(thing -> i) <> 'string' THEN
-            PERFORM ads.refuse('a list', format('must be of strings, not %s', thing));
-        END IF;
-        item := thing ->> i;
-        IF item <> ALL (list) THEN
-            list := list || item;
-        END IF;
-    END LOOP;
-    RETURN list;
-END $$;
-
--- The same in capitals, or in small letters, where two may turn out to be one.
-CREATE FUNCTION ads.folded_texts(thing jsonb, capitals boolean) RETURNS text[] IMMUTABLE LANGUAGE plpgsql AS $$
-DECLARE
-    list text[] := ads.texts(thing);
-    plain text := list::text;
-    folded text := CASE WHEN capitals THEN upper(plain) ELSE lower(plain) END;
-BEGIN
-    RETURN CASE WHEN folded = plain THEN list ELSE ads.texts(to_jsonb(folded::text[])) END;
-END $$;
-
-CREATE OR REPLACE FUNCTION ads.read_schedule(thing jsonb, path text) RETURNS jsonb LANGUAGE plpgsql AS $$
-DECLARE
-    week constant text[] := '{sun,mon,tue,wed,thu,fri,sat}';
-    part jsonb;
-    days text[];
-    schedule jsonb := '[]';
-BEGIN
-    FOR i IN 0 .. jsonb_array_length(thing) - 1 LOOP
-        part := thing -> i;
-        IF jsonb_typeof(part) <> 'object' OR part - '{days,from,to}'::text[] <> '{}' THEN
-            PERFORM ads.check_object(part, path, '{days,from,to}');
-        END IF;
-        days := ads.texts(part -> 'days');
-        IF NOT days <@ week THEN
-            PERFORM ads.refuse(path || '.days', 'must be of sun, mon, tue, wed, thu, fri, sat');
-        END IF;
-        IF days <> '{}' THEN
-            days := ARRAY(SELECT day FROM unnest(week) WITH ORDINALITY AS w (day, place)
-                          WHERE day = ANY (days) ORDER BY place);
-        END IF;
-        schedule := schedule || jsonb_build_object(
-            'days', to_jsonb(CASE WHEN days = '{}' THEN week ELSE days END),
-            'from', coalesce(ads.string(part -> 'from'), '00:00'),
-            'to', coalesce(nullif(ads.string(part -> 'to'), '00:00'), '24:00'));
-    END LOOP;
-    RETURN schedule;
-END $$;
-
-CREATE OR REPLACE FUNCTION ads.read_caps(thing jsonb, path text) RETURNS jsonb LANGUAGE plpgsql AS $$
-DECLARE
-    cap jsonb;
-    caps jsonb := '[]';
-BEGIN
-    FOR i IN 0 .. jsonb_array_length(thing) - 1 LOOP
-        cap := thing -> i;
-        PERFORM ads.check_object(cap, path, '{count,per,level}');
-        caps := caps || jsonb_build_object('count', ads.whole(cap -> 'count'),
-            'per', coalesce(ads.string(cap -> 'per'), 'day'),
-            'level', coalesce(ads.string(cap -> 'level'), 'ad_group'));
-    END LOOP;
-    RETURN caps;
-END $$;
-
-CREATE OR REPLACE FUNCTION ads.read_keys(thing jsonb, path text) RETURNS jsonb LANGUAGE plpgsql AS $$
-DECLARE
-    names jsonb;
-    name text;
-    list jsonb;
-    keys jsonb := thing;
-BEGIN
-    IF thing IS NULL OR thing IN ('null', '{}') THEN
-        RETURN '{}';
-    END IF;
-    IF jsonb_typeof(thing) <> 'object' THEN
-        PERFORM ads.refuse(path, 'must be an object');
-    END IF;
-    names := jsonb_path_query_array(thing, '$.keyvalue().key');
-    FOR i IN 0 .. jsonb_array_length(names) - 1 LOOP
-        name := names ->> i;
-        list := to_jsonb(ads.texts(thing -> name));
-        IF list <> thing -> name THEN  -- it had repeats
-            keys := keys || jsonb_build_object(name, list);
-        END IF;
-    END LOOP;
-    RETURN keys;
-END $$;
-
-CREATE OR REPLACE FUNCTION ads.read_goal(pacing jsonb, path text) RETURNS jsonb LANGUAGE plpgsql AS $$
-DECLARE
-    goal jsonb := ads.member(pacing, 'goal', path, '{impressions,clicks}');
-BEGIN
-    IF goal = '{}' AND coalesce(pacing -> 'goal', 'null') = 'null' THEN
-        RETURN goal;
-    END IF;
-    IF (ads.whole(goal -> 'impressions') IS NULL) = (ads.whole(goal -> 'clicks') IS NULL) THEN
-        PERFORM ads.refuse(path || '.goal', 'must have exactly one of impressions, clicks');
-    END IF;
-    RETURN goal;
-END $$;
-
--- ---- writing ------------------------------------------------------------------------
--- Lists of things come as arrays: of the documents, of what each belongs to, and of
--- what to call that in a complaint. Only what differs is written: a row that is
--- proposed to ON CONFLICT is locked and checked even if it is the same. What is there
--- is looked up for each by its key (a subquery, or OFFSET 0): joins are planned by
--- what the planner knows of tables, which is nothing while they are filled.
-
-DROP FUNCTION ads.put_campaign_row(jsonb, text);
-DROP FUNCTION ads.put_ad_groups(bigint, jsonb, text);
-DROP FUNCTION ads.put_targets(jsonb);
-DROP FUNCTION ads.put_creatives(jsonb, text);
-DROP FUNCTION ads.read_ids(jsonb, text);
 
 -- The ids of things, each once.
-CREATE FUNCTION ads.read_ids(documents jsonb[], paths text[], name text) RETURNS bigint[] LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION ads.read_ids(documents jsonb[], paths text[], name text) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
     ids bigint[] := ARRAY(SELECT ads.whole(d -> 'id') FROM unnest(documents) AS t (d));
     place bigint := array_position(ids, NULL);
@@ -349,7 +59,7 @@ BEGIN
     RETURN ids;
 END $$;
 
-CREATE FUNCTION ads.put_campaign_rows(documents jsonb[], paths text[]) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION ads.put_campaign_rows(documents jsonb[], paths text[]) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     written bigint;
 BEGIN
@@ -402,7 +112,9 @@ BEGIN
     RETURN written;
 END $$;
 
-CREATE FUNCTION ads.put_ad_groups(ids bigint[], campaigns bigint[], documents jsonb[], paths text[]) RETURNS bigint
+-- A goal of impressions counts confirmed impressions unless its document says otherwise, as the
+-- catalog compiler has it.
+CREATE OR REPLACE FUNCTION ads.put_ad_groups(ids bigint[], campaigns bigint[], documents jsonb[], paths text[]) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
     taken record;
@@ -433,7 +145,9 @@ BEGIN
             coalesce(ads.string(price -> 'model'), 'cpm')::ads.price_model AS price_model,
             coalesce(ads.micro(price -> 'amount_cents'), 0) AS price_micro,
             coalesce(ads.string(pacing -> 'strategy'), 'adaptive')::ads.strategy AS strategy,
-            coalesce(ads.string(pacing -> 'cap_on'), 'serve')::ads.cap_on AS cap_on,
+            coalesce(ads.string(pacing -> 'cap_on'),
+                     CASE WHEN coalesce(goal -> 'impressions', 'null') <> 'null' THEN 'impression' ELSE 'serve' END
+                )::ads.cap_on AS cap_on,
             ads.whole(pacing -> 'daily_impression_cap') AS daily_impression_cap,
             ads.whole(pacing -> 'daily_click_cap') AS daily_click_cap,
             CASE WHEN coalesce(goal -> 'impressions', 'null') <> 'null' THEN 'impressions'
@@ -485,7 +199,7 @@ BEGIN
     RETURN written;
 END $$;
 
-CREATE FUNCTION ads.put_targets(groups bigint[], documents jsonb[]) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION ads.put_targets(groups bigint[], documents jsonb[]) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     targets bigint[];
     places text[];
@@ -507,7 +221,7 @@ BEGIN
     RETURN written + changed;
 END $$;
 
-CREATE FUNCTION ads.put_creatives(ids bigint[], groups bigint[], documents jsonb[], paths text[]) RETURNS bigint
+CREATE OR REPLACE FUNCTION ads.put_creatives(ids bigint[], groups bigint[], documents jsonb[], paths text[]) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
     taken record;
@@ -549,7 +263,7 @@ END $$;
 
 -- What is below campaigns. What they no longer have is archived, not deleted: tokens
 -- that lead there are still about.
-CREATE FUNCTION ads.put_below(campaigns jsonb[], paths text[]) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION ads.put_below(campaigns jsonb[], paths text[]) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     group_ids bigint[];
     group_campaigns bigint[];
@@ -588,7 +302,7 @@ END $$;
 
 -- Campaigns with all that is below them. Lists of ids are looked up by hash only while
 -- that fits into memory.
-CREATE FUNCTION ads.put_campaigns(documents jsonb) RETURNS boolean
+CREATE OR REPLACE FUNCTION ads.put_campaigns(documents jsonb) RETURNS boolean
 LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp SET enable_seqscan = off SET jit = off
 SET work_mem = '64MB' AS $$
 DECLARE
@@ -615,13 +329,51 @@ BEGIN
     RETURN ads.put_campaigns(jsonb_build_array(document));
 END $$;
 
--- ---- rights -------------------------------------------------------------------------
+CREATE OR REPLACE FUNCTION ads.put_experiment(document jsonb) RETURNS boolean
+LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+    path text := 'experiment ' || coalesce(document ->> 'id', '?');
+    experiment bigint;
+    wanted jsonb;
+    written bigint;
+    changed bigint;
+BEGIN
+    PERFORM ads.check_object(document, path,
+        '{id,name,ad_group,status,metric,alpha,min_sample,mde,allocation,variants,winner}');
+    wanted := ads.list(document, 'variants', path);
+    PERFORM ads.check_object(v, path || '.variants', '{creative,share}') FROM jsonb_array_elements(wanted) AS t (v);
+    IF (SELECT count(DISTINCT v -> 'creative') FROM jsonb_array_elements(wanted) AS t (v))
+        <> jsonb_array_length(wanted) THEN
+        RAISE EXCEPTION '%: a creative is there twice', path USING ERRCODE = 'unique_violation';
+    END IF;
+    experiment := ads.whole(document -> 'id');
 
-REVOKE ALL ON FUNCTION ads.audit_inserts(), ads.folded_texts(jsonb, boolean), ads.read_ids(jsonb[], text[], text),
-    ads.put_campaign_rows(jsonb[], text[]), ads.put_ad_groups(bigint[], bigint[], jsonb[], text[]),
-    ads.put_targets(bigint[], jsonb[]), ads.put_creatives(bigint[], bigint[], jsonb[], text[]),
-    ads.put_below(jsonb[], text[]), ads.put_campaigns(jsonb) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION ads.audit_inserts(), ads.folded_texts(jsonb, boolean), ads.read_ids(jsonb[], text[], text),
-    ads.put_campaign_rows(jsonb[], text[]), ads.put_ad_groups(bigint[], bigint[], jsonb[], text[]),
-    ads.put_targets(bigint[], jsonb[]), ads.put_creatives(bigint[], bigint[], jsonb[], text[]),
-    ads.put_below(jsonb[], text[]), ads.put_campaigns(jsonb) TO ads_admin;
+    INSERT INTO ads.experiments AS e (id, name, ad_group_id, status, metric, alpha, min_sample, mde, allocation,
+                                      winner)
+    VALUES (experiment, coalesce(ads.string(document -> 'name'), ''), ads.whole(document -> 'ad_group'),
+            coalesce(ads.string(document -> 'status'), 'draft')::ads.experiment_status,
+            coalesce(ads.string(document -> 'metric'), 'ctr')::ads.metric,
+            coalesce(ads.number(document -> 'alpha'), 0.05), coalesce(ads.whole(document -> 'min_sample'), 1000),
+            coalesce(ads.number(document -> 'mde'), 0.001),
+            coalesce(ads.string(document -> 'allocation'), 'fixed')::ads.allocation,
+            ads.whole(document -> 'winner'))
+    ON CONFLICT (id) DO UPDATE SET
+        name = excluded.name, ad_group_id = excluded.ad_group_id, status = excluded.status,
+        metric = excluded.metric, alpha = excluded.alpha, min_sample = excluded.min_sample, mde = excluded.mde,
+        allocation = excluded.allocation, winner = excluded.winner;
+    GET DIAGNOSTICS written = ROW_COUNT;
+
+    DELETE FROM ads.variants
+    WHERE experiment_id = experiment
+      AND creative_id <> ALL (ARRAY(SELECT ads.whole(v -> 'creative') FROM jsonb_array_elements(wanted) AS t (v)));
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    written := written + changed;
+    INSERT INTO ads.variants AS t (experiment_id, creative_id, ad_group_id, share)
+    SELECT experiment, ads.whole(v -> 'creative'), ads.whole(document -> 'ad_group'), ads.number(v -> 'share')
+    FROM jsonb_array_elements(wanted) AS i (v)
+    ORDER BY 2
+    ON CONFLICT (experiment_id, creative_id)
+    DO UPDATE SET ad_group_id = excluded.ad_group_id, share = excluded.share;
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    RETURN written + changed > 0;
+END $$;

@@ -1,0 +1,125 @@
+-- Partitions of the event tables: made ahead, and dropped when they are old.
+
+-- The smallest id of an event whose serve was issued at that time or later.
+CREATE OR REPLACE FUNCTION ads.first_id(issued timestamptz) RETURNS uuid IMMUTABLE STRICT PARALLEL SAFE LANGUAGE sql AS $$
+    SELECT rpad(lpad(to_hex((extract(epoch FROM issued) * 1000)::bigint), 12, '0'), 32, '0')::uuid
+$$;
+
+-- Makes what is missing of one table, for the month that begins then. The table
+-- is made alone and then attached: only that takes a lock on the parent, for an
+-- instant, and one that lets rows in and out.
+CREATE OR REPLACE FUNCTION ads.make_partition(parent text, month timestamptz) RETURNS text
+LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp AS $$
+DECLARE
+    name text := parent || to_char(month AT TIME ZONE 'UTC', '_YYYY_MM');
+    after timestamptz := (month AT TIME ZONE 'UTC' + interval '1 month') AT TIME ZONE 'UTC';
+    low text;
+    high text;
+BEGIN
+    IF EXISTS (SELECT FROM pg_inherits
+               WHERE inhrelid = to_regclass('ads.' || name) AND inhparent = to_regclass('ads.' || parent)) THEN
+        RETURN NULL;
+    END IF;
+    IF parent = 'event_claims' THEN
+        low := ads.first_id(month);
+        high := ads.first_id(after);
+    ELSE
+        low := to_char(month AT TIME ZONE 'UTC', 'YYYY-MM-DD') || ' 00:00:00+00';
+        high := to_char(after AT TIME ZONE 'UTC', 'YYYY-MM-DD') || ' 00:00:00+00';
+    END IF;
+    EXECUTE format('CREATE TABLE IF NOT EXISTS ads.%I (LIKE ads.%I INCLUDING ALL)', name, parent);
+    EXECUTE format('ALTER TABLE ads.%I ATTACH PARTITION ads.%I FOR VALUES FROM (%L) TO (%L)',
+                   parent, name, low, high);
+    RETURN name;
+END $$;
+
+-- Makes the partitions from the last month on, and returns their names. Whoever calls it, one at a
+-- time; it gives up (55P03) rather than wait for long. Claims begin a month earlier: a conversion
+-- may come 30 days after its serve.
+CREATE OR REPLACE FUNCTION ads.ensure_partitions(months_ahead int DEFAULT 3) RETURNS SETOF text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ads, pg_temp SET lock_timeout = '5s'
+SET client_min_messages = warning AS $$
+DECLARE
+    this_month timestamp := date_trunc('month', ads.now() AT TIME ZONE 'UTC');
+    made text;
+    swept bigint;
+BEGIN
+    IF months_ahead IS NULL OR months_ahead NOT BETWEEN 0 AND 60 THEN
+        RAISE EXCEPTION 'months_ahead must be 0 to 60, not %', months_ahead
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    PERFORM pg_advisory_xact_lock(1633972065, 1);
+    FOR i IN -2 .. months_ahead LOOP
+        made := ads.make_partition('event_claims', (this_month + make_interval(months => i)) AT TIME ZONE 'UTC');
+        IF made IS NOT NULL THEN
+            RETURN NEXT made;
+        END IF;
+        CONTINUE WHEN i = -2;
+        made := ads.make_partition('ad_events', (this_month + make_interval(months => i)) AT TIME ZONE 'UTC');
+        IF made IS NOT NULL THEN
+            RETURN NEXT made;
+        END IF;
+    END LOOP;
+
+    -- Keeps catalog_edits short. What is swept stays counted, so that the version
+    -- does not change.
+    WITH old AS (
+        DELETE FROM ads.catalog_edits
+        WHERE id < (SELECT id FROM ads.catalog_edits ORDER BY id DESC OFFSET 999 LIMIT 1)
+        RETURNING 1)
+    SELECT count(*) INTO swept FROM old;
+    IF swept > 0 THEN
+        UPDATE ads.catalog_edits_swept SET edits = edits + swept;
+    END IF;
+END $$;
+
+-- Drops the months that are over for longer than the days to keep, and makes the next ones. Claims
+-- are kept for three whole months, more than twice the longest life of a token; without a partition
+-- an event that is later still is refused, not counted twice.
+CREATE OR REPLACE FUNCTION ads.prune_events(keep_days int DEFAULT 395) RETURNS TABLE (action text, what text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ads, pg_temp SET lock_timeout = '5s' AS $$
+DECLARE
+    month constant timestamp := date_trunc('month', ads.now() AT TIME ZONE 'UTC');
+    part record;
+    bound text;
+    past timestamptz;
+    dropped bigint;
+BEGIN
+    IF keep_days IS NULL OR keep_days NOT BETWEEN 31 AND 36500 THEN
+        RAISE EXCEPTION 'events must be kept for 31 to 36500 days, not %', keep_days
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    FOR part IN
+        SELECT p.relname AS parent, c.relname AS name, pg_get_expr(c.relpartbound, c.oid) AS bounds
+        FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_class p ON p.oid = i.inhparent
+        WHERE p.oid IN ('ads.ad_events'::regclass, 'ads.event_claims'::regclass) ORDER BY c.relname
+    LOOP
+        bound := substring(part.bounds FROM 'TO \(''([^'']+)''\)');
+        CONTINUE WHEN bound IS NULL;
+        IF part.parent = 'event_claims' THEN
+            past := to_timestamp(('x' || left(replace(bound, '-', ''), 12))::bit(48)::bigint / 1000.0);
+            CONTINUE WHEN past > (month - interval '3 months') AT TIME ZONE 'UTC';
+        ELSE
+            past := bound::timestamptz;
+            CONTINUE WHEN past > ads.now() - make_interval(days => keep_days);
+        END IF;
+        dropped := pg_total_relation_size(to_regclass('ads.' || part.name));
+        EXECUTE format('DROP TABLE ads.%I', part.name);
+        INSERT INTO ads.audit_log (actor, action, table_name, row_id, before)
+        VALUES (coalesce(nullif(current_setting('ads.actor', true), ''), session_user), 'drop', part.parent, part.name,
+                jsonb_build_object('bytes', dropped, 'until', past, 'keep_days', keep_days));
+        action := 'dropped';
+        what := part.name;
+        RETURN NEXT;
+    END LOOP;
+    RETURN QUERY SELECT 'made', m FROM ads.ensure_partitions() AS e (m);
+    DELETE FROM ads.dead_pixels WHERE died_at < ads.now() - interval '90 days';
+    -- Erasures go when they are older than every claim; summaries of requests when no spool is
+    -- likely to have them still.
+    DELETE FROM ads.erasures WHERE erased_at < ads.now() - interval '3 months';
+    DELETE FROM ads.request_summaries WHERE received_at < ads.now() - interval '3 months';
+    -- The last turn of a task stays, it tells when the next one is due.
+    DELETE FROM ads.scheduler_runs r WHERE r.due_at < ads.now() - interval '30 days'
+        AND EXISTS (SELECT FROM ads.scheduler_runs n
+                    WHERE n.task = r.task AND n.due_at > r.due_at AND n.finished_at IS NOT NULL);
+END $$;
