@@ -1,6 +1,7 @@
-// What happens when a configuration takes effect, and when a worker starts
-// and ends. Nothing here may fail once nginx is serving: what can fail was
-// done while the configuration was read.
+// Nothing here may fail once nginx is serving: what can fail was done while the configuration was
+// read.
+#include "ngx/lifecycle.hpp"
+
 #include <malloc.h>
 
 #include <algorithm>
@@ -18,6 +19,8 @@
 namespace ads::ngx {
 
 namespace {
+
+Worker* worker = nullptr;  // of this process
 
 MainConf* conf_of(ngx_cycle_t* cycle) noexcept {
     auto* conf =
@@ -177,6 +180,10 @@ void start_worker(ngx_cycle_t* cycle, MainConf& conf) noexcept {
 }
 
 }  // namespace
+
+Worker* Worker::current() noexcept {
+    return worker;
+}
 
 ngx_int_t init_module(ngx_cycle_t* cycle) {
     if (ngx_test_config) {

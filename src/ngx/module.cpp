@@ -1,8 +1,8 @@
 // The module as nginx sees it.
 #include "ngx/conf/conf.hpp"
 #include "ngx/endpoint/handlers.hpp"
+#include "ngx/lifecycle.hpp"
 #include "ngx/request/limit.hpp"
-#include "ngx/worker/worker.hpp"
 
 namespace {
 

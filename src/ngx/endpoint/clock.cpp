@@ -52,9 +52,9 @@ int64_t take_longest_turn() noexcept {
     return std::exchange(longest_turn, 0);
 }
 
-ngx_int_t await_catalog(ngx_http_request_t* r, RequestCtx*) noexcept {
+ngx_int_t await_catalog(Worker& worker, ngx_http_request_t* r, RequestCtx*) noexcept {
     constexpr int kMostMillis = 20'000;
-    const Zone& zone = worker->zone();
+    const Zone& zone = worker.process.zone();
     const uint64_t generation = zone.generation();
     for (int i = 0; i < kMostMillis && zone.generation() == generation; i++) {
         ngx_msleep(1);
@@ -74,14 +74,15 @@ void wait_for_keeper(KeeperShare& share) noexcept {
 }  // namespace
 
 ngx_int_t clock_handler(ngx_http_request_t* r) {
-    if (ngx_http_discard_request_body(r) != NGX_OK || worker == nullptr) {
+    if (ngx_http_discard_request_body(r) != NGX_OK || Worker::current() == nullptr) {
         return NGX_HTTP_SERVICE_UNAVAILABLE;
     }
+    Worker& worker = *Worker::current();
     Query query;
     if (const auto error = query_of(r, query)) {
         return send_error(r, NGX_HTTP_BAD_REQUEST, error);
     }
-    auto& [offset, held] = worker->zone().head().clock;
+    auto& [offset, held] = worker.process.zone().head().clock;
     bool ticks = false;
     bool asks_for_turn = false;
     for (const auto& [name, value] : query.params) {
@@ -90,7 +91,7 @@ ngx_int_t clock_handler(ngx_http_request_t* r) {
         ticks = ticks || name == "tick";
         asks_for_turn = asks_for_turn || name == "turn";
         if (name == "await") {
-            return worker->defer(r, await_catalog);
+            return worker.requests.defer(r, await_catalog);
         }
         if (name == "reset") {
             held.store(0);
@@ -101,19 +102,19 @@ ngx_int_t clock_handler(ngx_http_request_t* r) {
             offset.fetch_add(number * 1000);
         } else if (name == "set") {
             held.store(0);
-            offset.fetch_add(number - worker->now());
+            offset.fetch_add(number - worker.process.now());
         }
     }
     if (ticks) {
-        worker->tick();
-        wait_for_keeper(worker->state().head().keeper);
+        worker.tick();
+        wait_for_keeper(worker.process.state().head().keeper);
     }
     auto* memory = static_cast<char*>(ngx_pnalloc(r->pool, 32));
     if (memory == nullptr) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
     Out out(memory, 32);
-    out.number(asks_for_turn ? take_longest_turn() : worker->now());
+    out.number(asks_for_turn ? take_longest_turn() : worker.process.now());
     out.put('\n');
     return send(r, {NGX_HTTP_OK, "text/plain", out.text()});
 }

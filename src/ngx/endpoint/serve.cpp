@@ -43,6 +43,11 @@ InputError find_placements(const Image& image, const ServeQuery& query,
 
 // One request as the handler sees it.
 struct Serve {
+    // Not an aggregate: that would clear all of it.
+    Serve(Worker& w, ngx_http_request_t* request, RequestCtx* context) noexcept
+        : worker(w), r(request), ctx(context) {}
+
+    Worker& worker;
     ngx_http_request_t* r;
     RequestCtx* ctx;
     Query params;
@@ -105,7 +110,7 @@ Token token_of(const Image& image, const Pick& pick, uint64_t serve, const Serve
     token.reserve = std::min(pick.reserved, kTokenMaxMoney);
     token.placement = image.placements()[pick.placement].hash;
     token.agent = s.visitor.agent;
-    token.node = worker->node();
+    token.node = s.worker.process.node();
     return token;
 }
 
@@ -134,25 +139,25 @@ using Ads = FixedVector<Ad, kMaxPage>;
 // Turns the picks into ads with tokens, and their serves into events; false
 // without memory.
 bool make_ads(Serve& s, Ads& ads) noexcept {
-    const Image& image = worker->image();
-    const Key& key = worker->ring().signer();
+    const Image& image = s.worker.catalog.image();
+    const Key& key = s.worker.process.ring().signer();
     auto* served = static_cast<Served*>(
         ngx_palloc(s.r->pool, sizeof(Served) * std::max<size_t>(1, s.page.filled())));
     if (served == nullptr) {
         return false;
     }
-    worker->make_room();
+    s.worker.recorder.make_room();
     for (const auto& pick : s.page.picks()) {
         if (!pick.filled()) {
             continue;
         }
         Ad& ad = ads.emplace_back();
         ad.pick = pick;
-        ad.serve = worker->rng().next();
+        ad.serve = s.worker.process.rng().next();
         const Token token = token_of(image, pick, ad.serve, s);
         mint_tokens(ad, image, token, key);
-        worker->record(serve_event(image, pick, token, s.visitor),
-                       {.type = EventType::serve, .invalid = s.visitor.invalid});
+        s.worker.recorder.record(serve_event(image, pick, token, s.visitor),
+                                 {.type = EventType::serve, .invalid = s.visitor.invalid});
         served[ads.size() - 1] = {token.campaign, token.ad_group, token.creative};
     }
     s.ctx->served = served;
@@ -177,7 +182,7 @@ constexpr size_t kMostExplained = 2000;
 
 // "debug":[{"placement":…,"candidates":[{"ad_group":…,"reason":…}],"left_out":…}]
 std::string explained(const Serve& s) {
-    const Image& image = worker->image();
+    const Image& image = s.worker.catalog.image();
     const size_t most = kMostExplained / std::max<size_t>(1, s.page.picks().size());
     std::string text = ",\"debug\":[";
     for (const auto& pick : s.page.picks()) {
@@ -185,7 +190,7 @@ std::string explained(const Serve& s) {
         text += text.ends_with('[') ? "{\"placement\":\"" : ",{\"placement\":\"";
         text += image.text(placement.slug);
         text += "\",\"candidates\":[";
-        const auto all = explain(worker->view(), s.request, pick, *s.trace, most);
+        const auto all = explain(s.worker.catalog.view(), s.request, pick, *s.trace, most);
         for (const auto& one : all) {
             text += text.ends_with('[') ? "{\"ad_group\":" : ",{\"ad_group\":";
             text += std::to_string(image.groups()[one.group].id);
@@ -203,7 +208,7 @@ std::string explained(const Serve& s) {
 }
 
 void render(Out& out, const Serve& s, std::span<const Ad> ads, std::string_view more) noexcept {
-    const Image& image = worker->image();
+    const Image& image = s.worker.catalog.image();
     switch (s.query.format) {
         case Format::html:
             // A subrequest's answer becomes a part of another page.
@@ -232,9 +237,10 @@ ngx_int_t answer(Serve& s, std::span<const Ad> ads) noexcept {
         return send(r, {.status = NGX_HTTP_NO_CONTENT});
     }
     const std::string debug = s.trace == nullptr ? std::string() : explained(s);
-    const size_t room = (s.query.format == Format::html ? html_size(worker->image(), ads[0], s.base)
-                                                        : json_size(worker->image(), ads, s.base)) +
-                        s.query.callback.size() + debug.size() + 8;
+    const size_t room =
+        (s.query.format == Format::html ? html_size(s.worker.catalog.image(), ads[0], s.base)
+                                        : json_size(s.worker.catalog.image(), ads, s.base)) +
+        s.query.callback.size() + debug.size() + 8;
     char* memory = memory_for(r, s.ctx, room);
     if (memory == nullptr) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -245,36 +251,38 @@ ngx_int_t answer(Serve& s, std::span<const Ad> ads) noexcept {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
     s.ctx->answer = {NGX_HTTP_OK, content_type(s.query.format), out.text()};
-    return ads.empty() ? send(r, s.ctx->answer) : worker->hold(r, s.ctx);
+    return ads.empty() ? send(r, s.ctx->answer) : s.worker.requests.hold(r, s.ctx);
 }
 
 // Targeting reasons cost a pass over the candidates, so they are counted on
 // one request in 64, on a part of the candidates, and scaled.
 void sample_refusals(Serve& s, std::span<const uint32_t> placements) noexcept {
-    const Image& image = worker->image();
+    const Image& image = s.worker.catalog.image();
     for (const uint32_t placement : placements) {
         FixedVector<Explained, kSampled> found;
         const double each =
-            sample_reasons(worker->view(), s.request, image.placements()[placement],
-                           worker->sample_offset(), kSampled, [&](uint32_t group, Reason reason) {
+            sample_reasons(s.worker.catalog.view(), s.request, image.placements()[placement],
+                           static_cast<uint32_t>(s.worker.process.rng().next()), kSampled,
+                           [&](uint32_t group, Reason reason) {
                                found.push_back({group, reason});
                            });
         for (const auto& [group, reason] : found) {
-            const uint32_t slot = worker->slot_of(group);
+            const uint32_t slot = s.worker.catalog.slot_of(group);
             if (slot != kNone) {
                 const auto& campaign = image.campaign_of(image.groups()[group]);
-                worker->state().refuse(slot, reason, image.day_of(campaign, s.request.now / 1000),
-                                       static_cast<uint64_t>(each * 64 + 0.5));
+                s.worker.process.state().refuse(slot, reason,
+                                                image.day_of(campaign, s.request.now / 1000),
+                                                static_cast<uint64_t>(each * 64 + 0.5));
             }
-            worker->traffic().refused(reason, static_cast<uint64_t>(each * 64 + 0.5));
+            s.worker.counts.traffic().refused(reason, static_cast<uint64_t>(each * 64 + 0.5));
         }
     }
 }
 
 void gather(Serve& s) noexcept {
-    s.visitor = visitor_of(s.r, true);
+    s.visitor = visitor_of(s.worker, s.r, true);
     gather_keys(s.r, s.query, s.visitor.personalize, s.keys);
-    s.request = {.now = worker->now(),
+    s.request = {.now = s.worker.process.now(),
                  .device = s.visitor.device,
                  .geo = s.visitor.geo,
                  .language = s.visitor.language,
@@ -286,7 +294,7 @@ void gather(Serve& s) noexcept {
 }
 
 ngx_int_t serve(Serve& s, std::span<const uint32_t> placements) noexcept {
-    Traffic& traffic = worker->traffic();
+    Traffic& traffic = s.worker.counts.traffic();
     const bool sampled = traffic.samples();
     const bool timed = sampled || main_conf(s.r)->timed;
     const int64_t began = timed ? monotonic_ns() : 0;
@@ -297,28 +305,28 @@ ngx_int_t serve(Serve& s, std::span<const uint32_t> placements) noexcept {
         s.trace = allowed.empty() || allowed == "0" || allowed == "off" ? nullptr : &trace;
     }
     const ngx_int_t cap = loc_conf(s.r)->anonymous_cap;
-    Ledger ledger(worker->ledger_source(), s.request,
+    Ledger ledger(s.worker.ledger_source(), s.request,
                   cap == kNoCap ? kNoAnonymousCap : static_cast<uint64_t>(cap), s.trace);
     for (const Id id : s.query.shown) {
-        s.page.add_shown(worker->image(), id);
+        s.page.add_shown(s.worker.catalog.image(), id);
     }
-    decide(worker->view(), s.request, placements, s.page, worker->rng(), ledger);
+    decide(s.worker.catalog.view(), s.request, placements, s.page, s.worker.process.rng(), ledger);
     traffic.request(placements.size());
     for (const auto& pick : s.page.picks()) {
         if (pick.filled()) {
-            worker->outcomes().filled(pick.placement);
+            s.worker.counts.outcomes().filled(pick.placement);
         } else {
             const Unfilled why = ledger.unfilled(pick.placement);
             traffic.unfilled(why);
-            worker->outcomes().unfilled(pick.placement, why);
+            s.worker.counts.outcomes().unfilled(pick.placement, why);
         }
     }
     // Pacing goes by the requests of people.
     if (!s.request.invalid) {
         for (const uint32_t placement : placements) {
-            worker->count_request(placement);
+            s.worker.counts.request(placement);
         }
-        if (worker->samples()) {
+        if (s.worker.counts.samples_reasons()) {
             sample_refusals(s, placements);
         }
     }
@@ -336,23 +344,21 @@ ngx_int_t serve(Serve& s, std::span<const uint32_t> placements) noexcept {
 
 // Over a silent limit: as if there were no ad. Nothing is decided, taken or written.
 ngx_int_t answer_nothing(Serve& s, std::span<const uint32_t> placements) noexcept {
-    worker->traffic().request(placements.size());
-    worker->traffic().unfilled(Unfilled::rate_limit, placements.size());
+    s.worker.counts.traffic().request(placements.size());
+    s.worker.counts.traffic().unfilled(Unfilled::rate_limit, placements.size());
     for (const uint32_t placement : placements) {
-        worker->outcomes().unfilled(placement, Unfilled::rate_limit);
+        s.worker.counts.outcomes().unfilled(placement, Unfilled::rate_limit);
     }
     s.ctx->decision = "no_ad";
     s.ctx->invalid = name_of(Invalid::rate_limit);
     return answer(s, {});
 }
 
-ngx_int_t work(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
-    if (!worker->refresh()) {
+ngx_int_t decide_and_answer(Worker& worker, ngx_http_request_t* r, RequestCtx* ctx) noexcept {
+    if (!worker.refresh()) {
         return NGX_HTTP_SERVICE_UNAVAILABLE;
     }
-    Serve s;
-    s.r = r;
-    s.ctx = ctx;
+    Serve s(worker, r, ctx);
     if (const auto error = query_of(r, s.params)) {
         return send_error(r, NGX_HTTP_BAD_REQUEST, error);
     }
@@ -360,7 +366,7 @@ ngx_int_t work(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
         return send_error(r, NGX_HTTP_BAD_REQUEST, error);
     }
     Placements placements;
-    if (const auto error = find_placements(worker->image(), s.query, placements)) {
+    if (const auto error = find_placements(s.worker.catalog.image(), s.query, placements)) {
         return send_error(r, NGX_HTTP_BAD_REQUEST, error);
     }
     if (const auto error = find_base(s)) {
@@ -386,7 +392,7 @@ ngx_int_t serve_handler(ngx_http_request_t* r) {
     if (const ngx_int_t rc = ngx_http_discard_request_body(r); rc != NGX_OK) {
         return rc;
     }
-    return worker == nullptr ? NGX_HTTP_SERVICE_UNAVAILABLE : worker->defer(r, work);
+    return defer(r, decide_and_answer);
 }
 
 }  // namespace ads::ngx

@@ -77,8 +77,8 @@ InputError describe_error(TokenError error) noexcept {
 // Where a click goes: the creative's own URL, never one from the query. The
 // conversion token in it is minted from the click's, with the key that signed
 // that: a replayed click gives the same one.
-bool set_location(ngx_http_request_t* r, const Tracked& tracked) noexcept {
-    const Image& image = worker->image();
+bool set_location(Worker& worker, ngx_http_request_t* r, const Tracked& tracked) noexcept {
+    const Image& image = worker.catalog.image();
     const auto& creative = image.creatives()[tracked.creative];
     std::string_view url = image.text(creative.click_url);
     char click_id[kTokenChars];
@@ -87,7 +87,7 @@ bool set_location(ngx_http_request_t* r, const Tracked& tracked) noexcept {
         conversion.type = EventType::conversion;
         conversion.price = std::min(image.groups()[creative.group].price_of(EventType::conversion),
                                     kTokenMaxMoney);
-        mint(conversion, *worker->ring().find(tracked.token.key), click_id);
+        mint(conversion, *worker.process.ring().find(tracked.token.key), click_id);
     }
     // The shortest macro has ten characters.
     const size_t room = url.size() * (1 + kLongestMacro / 10) + 1;
@@ -108,8 +108,8 @@ bool set_location(ngx_http_request_t* r, const Tracked& tracked) noexcept {
              .creative = token.creative,
              .placement = placement == kNone ? std::string_view()
                                              : image.text(image.placements()[placement].slug),
-             .timestamp = worker->now() / 1000,
-             .cachebuster = worker->rng().next()});
+             .timestamp = worker.process.now() / 1000,
+             .cachebuster = worker.process.rng().next()});
     } else {
         out.put(url);
     }
@@ -124,22 +124,22 @@ bool set_location(ngx_http_request_t* r, const Tracked& tracked) noexcept {
     return push_header(r, "Referrer-Policy", str("strict-origin"));
 }
 
-Answer answer_of(ngx_http_request_t* r, const Tracked& tracked) noexcept {
+Answer answer_of(Worker& worker, ngx_http_request_t* r, const Tracked& tracked) noexcept {
     if (r->method == NGX_HTTP_POST) {
         return {.status = NGX_HTTP_NO_CONTENT};
     }
     if (tracked.type == EventType::click) {
-        return set_location(r, tracked) ? Answer{.status = NGX_HTTP_MOVED_TEMPORARILY}
-                                        : Answer{.status = NGX_HTTP_INTERNAL_SERVER_ERROR};
+        return set_location(worker, r, tracked) ? Answer{.status = NGX_HTTP_MOVED_TEMPORARILY}
+                                                : Answer{.status = NGX_HTTP_INTERNAL_SERVER_ERROR};
     }
     return {NGX_HTTP_OK, "image/gif", {reinterpret_cast<const char*>(kPixel), sizeof kPixel}};
 }
 
-Event event_of(ngx_http_request_t* r, const Tracked& tracked, Millis now) noexcept {
-    const Image& image = worker->image();
+Event event_of(Worker& worker, ngx_http_request_t* r, const Tracked& tracked, Millis now) noexcept {
+    const Image& image = worker.catalog.image();
     const Token& token = tracked.token;
     const uint32_t placement = image.find_placement(token.placement);
-    const Visitor visitor = visitor_of(r, false);
+    const Visitor visitor = visitor_of(worker, r, false);
     Event event{.type = tracked.type,
                 .device = visitor.device,
                 .consent = visitor.consent,
@@ -160,7 +160,7 @@ Event event_of(ngx_http_request_t* r, const Tracked& tracked, Millis now) noexce
     }
     event.invalid = tracked.group(image) == kNone
                         ? Invalid::mismatch
-                        : judge_event(r, tracked.type, token, visitor, now);
+                        : judge_event(worker, r, tracked.type, token, visitor, now);
     if (event.invalid != Invalid::none) {
         event.price = 0;
     }
@@ -169,51 +169,54 @@ Event event_of(ngx_http_request_t* r, const Tracked& tracked, Millis now) noexce
 
 // Claims, records and holds; NGX_AGAIN if another worker has the same token in
 // hand at this moment.
-ngx_int_t count(ngx_http_request_t* r, RequestCtx* ctx, const Tracked& tracked) noexcept {
+ngx_int_t count(Worker& worker, ngx_http_request_t* r, RequestCtx* ctx,
+                const Tracked& tracked) noexcept {
     uint32_t entry = kNone;
-    switch (worker->claim(tracked.token, entry)) {
+    switch (worker.recorder.claim(tracked.token, entry)) {
         case Claim::busy:
             return NGX_AGAIN;
         case Claim::duplicate:
-            worker->state().add(Total::duplicate);
+            worker.process.state().add(Total::duplicate);
             ctx->decision = "duplicate";
             break;
         case Claim::fresh: {
-            Event event = event_of(r, tracked, worker->now());
+            Event event = event_of(worker, r, tracked, worker.process.now());
             if (ctx->limited && event.invalid == Invalid::none) {
                 event.invalid = Invalid::rate_limit;
                 event.price = 0;
             }
-            const Settled settled = worker->billing().bill(event, tracked.token.reserve);
+            const Settled settled = worker.catalog.billing().bill(event, tracked.token.reserve);
             if (event.invalid != Invalid::none) {
                 ctx->invalid = name_of(event.invalid);
             }
-            Completion completion = worker->completion_of(event, entry);
+            Completion completion =
+                Completion::of(worker.catalog.image(), worker.catalog.slots(), event, entry);
             completion.settled = settled;
-            worker->record(event, completion);
+            worker.recorder.record(event, completion);
             ctx->decision = "counted";
             break;
         }
     }
-    ctx->answer = answer_of(r, tracked);
+    ctx->answer = answer_of(worker, r, tracked);
     // Also the duplicate waits: the first copy may be in this very turn.
-    return worker->hold(r, ctx);
+    return worker.requests.hold(r, ctx);
 }
 
-ngx_int_t refuse(ngx_http_request_t* r, TokenError error) noexcept {
+ngx_int_t refuse(Worker& worker, ngx_http_request_t* r, TokenError error) noexcept {
     if (r->method != NGX_HTTP_HEAD) {
-        worker->state().add(Total::rejected);
+        worker.process.state().add(Total::rejected);
     }
     return send_error(r, NGX_HTTP_BAD_REQUEST, describe_error(error));
 }
 
-ngx_int_t track(ngx_http_request_t* r, RequestCtx* ctx) noexcept;
+ngx_int_t track(Worker& worker, ngx_http_request_t* r, RequestCtx* ctx) noexcept;
 
 void retry(ngx_event_t* event) {
     auto* r = static_cast<ngx_http_request_t*>(event->data);
     ngx_connection_t* c = r->connection;
+    Worker* worker = Worker::current();
     ngx_http_finalize_request(
-        r, track(r, static_cast<RequestCtx*>(ngx_http_get_module_ctx(r, ngx_http_ads_module))));
+        r, worker == nullptr ? NGX_HTTP_SERVICE_UNAVAILABLE : track(*worker, r, context(r)));
     ngx_http_run_posted_requests(c);
 }
 
@@ -232,8 +235,8 @@ ngx_int_t wait(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
     return NGX_DONE;
 }
 
-ngx_int_t track(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
-    if (!worker->refresh()) {
+ngx_int_t track(Worker& worker, ngx_http_request_t* r, RequestCtx* ctx) noexcept {
+    if (!worker.refresh()) {
         return NGX_HTTP_SERVICE_UNAVAILABLE;
     }
     Query query;
@@ -244,16 +247,16 @@ ngx_int_t track(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
     if (const auto error = event_type(r, query, tracked.type)) {
         return send_error(r, NGX_HTTP_BAD_REQUEST, error);
     }
-    const TokenError error = verify(query.get("t"), worker->ring(), tracked.type, worker->now(),
-                                    worker->lives(), tracked.token);
+    const TokenError error = verify(query.get("t"), worker.process.ring(), tracked.type,
+                                    worker.process.now(), worker.process.lives(), tracked.token);
     if (error != TokenError::none && error != TokenError::expired) {
-        return refuse(r, error);
+        return refuse(worker, r, error);
     }
-    tracked.creative = worker->image().find_creative(tracked.token.creative);
+    tracked.creative = worker.catalog.image().find_creative(tracked.token.creative);
     const bool counts = r->method != NGX_HTTP_HEAD;
     if (error == TokenError::expired) {
         if (counts) {
-            worker->state().add(Total::expired);
+            worker.process.state().add(Total::expired);
         }
         if (tracked.type != EventType::click || tracked.creative == kNone) {
             return send_error(r, kGone, {"expired", "this token is too old"});
@@ -268,7 +271,7 @@ ngx_int_t track(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
         set_embedding(r, true);
     }
     if (!counts || error == TokenError::expired) {
-        return send(r, answer_of(r, tracked));
+        return send(r, answer_of(worker, r, tracked));
     }
     const Served served{tracked.token.campaign, tracked.token.ad_group, tracked.token.creative};
     if (auto* copy = pnew<Served>(r->pool)) {
@@ -276,7 +279,7 @@ ngx_int_t track(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
         ctx->served = copy;
         ctx->served_count = 1;
     }
-    const ngx_int_t rc = count(r, ctx, tracked);
+    const ngx_int_t rc = count(worker, r, ctx, tracked);
     if (rc != NGX_AGAIN) {
         return rc;
     }
@@ -284,9 +287,9 @@ ngx_int_t track(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
         return wait(r, ctx);
     }
     // The worker that has it is stopped or stuck; it counts when it goes on.
-    worker->state().add(Total::duplicate);
+    worker.process.state().add(Total::duplicate);
     ctx->decision = "duplicate";
-    return send(r, answer_of(r, tracked));
+    return send(r, answer_of(worker, r, tracked));
 }
 
 }  // namespace
@@ -301,7 +304,7 @@ ngx_int_t track_handler(ngx_http_request_t* r) {
     if (const ngx_int_t rc = ngx_http_discard_request_body(r); rc != NGX_OK) {
         return rc;
     }
-    return worker == nullptr ? NGX_HTTP_SERVICE_UNAVAILABLE : worker->defer(r, track);
+    return defer(r, track);
 }
 
 }  // namespace ads::ngx

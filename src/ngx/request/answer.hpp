@@ -23,10 +23,11 @@ struct Served {
     Id creative = 0;
 };
 
+class Worker;
 struct RequestCtx;
 
 // What is to be done for a request; the result is for ngx_http_finalize_request().
-using Work = ngx_int_t (*)(ngx_http_request_t* r, RequestCtx* ctx) noexcept;
+using Work = ngx_int_t (*)(Worker& worker, ngx_http_request_t* r, RequestCtx* ctx) noexcept;
 
 struct RequestCtx {
     ngx_http_request_t* request = nullptr;

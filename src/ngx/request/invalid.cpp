@@ -54,24 +54,25 @@ bool is_listed(const ngx_http_request_t* r, const NetworkList& list) noexcept {
     return false;  // a socket of this machine
 }
 
-bool same_agent(ngx_http_request_t* r, const Token& token, const Visitor& visitor) noexcept {
-    const Key& signer = worker->ring().signer();
+bool same_agent(Worker& worker, ngx_http_request_t* r, const Token& token,
+                const Visitor& visitor) noexcept {
+    const Key& signer = worker.process.ring().signer();
     if (token.key == signer.id()) {
         return token.agent == visitor.agent;
     }
-    const Key* key = worker->ring().find(token.key);  // it has opened the token
+    const Key* key = worker.process.ring().find(token.key);  // it has opened the token
     return key == nullptr || token.agent == static_cast<uint16_t>(key->agent_hash(agent_of(r)));
 }
 
 // Other nodes' impressions are not known here, and ours only as long as their token
 // lives.
-bool was_seen(const Token& token, Millis now) noexcept {
-    if (token.node != worker->node() ||
-        now >= token.issued + worker->lives().of(EventType::impression)) {
+bool was_seen(Worker& worker, const Token& token, Millis now) noexcept {
+    if (token.node != worker.process.node() ||
+        now >= token.issued + worker.process.lives().of(EventType::impression)) {
         return true;
     }
-    return worker->state().dedupe().find(dedupe_key(token.serve, EventType::impression),
-                                         static_cast<uint32_t>(now / 1000)) != Known::no;
+    return worker.process.state().dedupe().find(dedupe_key(token.serve, EventType::impression),
+                                                static_cast<uint32_t>(now / 1000)) != Known::no;
 }
 
 struct ClickLimit {
@@ -81,7 +82,8 @@ struct ClickLimit {
 constexpr ClickLimit kClickLimits[] = {{1, 60}, {3, 600}, {10, 3600}, {25, 86'400}};
 
 // A click that is one too many is not noted: it does not lengthen the wait.
-bool is_rapid_fire(const Token& token, std::string_view session, Millis now) noexcept {
+bool is_rapid_fire(Worker& worker, const Token& token, std::string_view session,
+                   Millis now) noexcept {
     if (session.empty()) {
         return false;
     }
@@ -92,23 +94,23 @@ bool is_rapid_fire(const Token& token, std::string_view session, Millis now) noe
                                        kClickLimits[i].seconds, 0, second);
     }
     const FrequencySubject clicks{kClicksLevel, token.creative, limits};
-    return !worker->frequency().take(siphash(worker->state().head().session_key, session),
-                                     {&clicks, 1}, second);
+    return !worker.process.frequency().take(
+        siphash(worker.process.state().head().session_key, session), {&clicks, 1}, second);
 }
 
-Invalid judge_click(ngx_http_request_t* r, const InvalidConf& conf, const Token& token,
-                    const Visitor& visitor, Millis now) noexcept {
-    if (conf.looks_for(Invalid::user_agent) && !same_agent(r, token, visitor)) {
+Invalid judge_click(Worker& worker, ngx_http_request_t* r, const InvalidConf& conf,
+                    const Token& token, const Visitor& visitor, Millis now) noexcept {
+    if (conf.looks_for(Invalid::user_agent) && !same_agent(worker, r, token, visitor)) {
         return Invalid::user_agent;
     }
     if (conf.looks_for(Invalid::too_fast) && conf.click_min > 0 &&
         now - token.issued < conf.click_min) {
         return Invalid::too_fast;
     }
-    if (conf.looks_for(Invalid::no_impression) && !was_seen(token, now)) {
+    if (conf.looks_for(Invalid::no_impression) && !was_seen(worker, token, now)) {
         return Invalid::no_impression;
     }
-    if (conf.looks_for(Invalid::rapid_fire) && is_rapid_fire(token, visitor.session, now)) {
+    if (conf.looks_for(Invalid::rapid_fire) && is_rapid_fire(worker, token, visitor.session, now)) {
         return Invalid::rapid_fire;
     }
     return Invalid::none;
@@ -168,7 +170,7 @@ Invalid judge_request(ngx_http_request_t* r, const LocConf& conf, std::string_vi
     return Invalid::none;
 }
 
-Invalid judge_event(ngx_http_request_t* r, EventType type, const Token& token,
+Invalid judge_event(Worker& worker, ngx_http_request_t* r, EventType type, const Token& token,
                     const Visitor& visitor, Millis now) noexcept {
     // An advertiser's server may tell of a conversion: who asks says nothing then.
     if (visitor.invalid != Invalid::none &&
@@ -181,7 +183,7 @@ Invalid judge_event(ngx_http_request_t* r, EventType type, const Token& token,
     const InvalidConf* rules = loc_conf(r)->invalid;
     return type != EventType::click || rules == nullptr
                ? Invalid::none
-               : judge_click(r, *rules, token, visitor, now);
+               : judge_click(worker, r, *rules, token, visitor, now);
 }
 
 }  // namespace ads::ngx

@@ -17,6 +17,7 @@ namespace ads::ngx {
 
 struct LocConf;
 struct Visitor;
+class Worker;
 
 // A list of user agents, and what it said of those seen last.
 struct BotFile : ListFile<BotList> {
@@ -55,7 +56,7 @@ Invalid judge_request(ngx_http_request_t* r, const LocConf& conf, std::string_vi
 
 // What is to be said of an event, by who asks and, for clicks, by what went before.
 // Call it once for an event: it counts the visitor's clicks.
-Invalid judge_event(ngx_http_request_t* r, EventType type, const Token& token,
+Invalid judge_event(Worker& worker, ngx_http_request_t* r, EventType type, const Token& token,
                     const Visitor& visitor, Millis now) noexcept;
 
 }  // namespace ads::ngx

@@ -35,9 +35,9 @@ Seen* seen_of(ngx_http_request_t* r) noexcept {
 uint64_t now() noexcept {
     uint64_t now = kEpoch + ngx_current_msec;
 #if ADS_TEST_CLOCK
-    if (worker != nullptr) {
+    if (Worker* worker = Worker::current()) {
         now += static_cast<uint64_t>(
-            worker->zone().head().clock.offset.load(std::memory_order_relaxed));
+            worker->process.zone().head().clock.offset.load(std::memory_order_relaxed));
     }
 #endif
     return now;

@@ -48,11 +48,11 @@ void count_headers(ngx_http_request_t* r, ConsentCount& count) noexcept {
     }
 }
 
-Consent consent_of(ngx_http_request_t* r, const ConsentConf& conf) noexcept {
+Consent consent_of(Worker& worker, ngx_http_request_t* r, const ConsentConf& conf) noexcept {
     if (conf.off) {
         return {true, true, ConsentReason::ok};
     }
-    ConsentCount count(conf.sources, worker->now());
+    ConsentCount count(conf.sources, worker.process.now());
     count_headers(r, count);
     count.add_query(view(r->args));
     const ngx_uint_t variables = conf.variables == nullptr ? 0 : conf.variables->nelts;
@@ -156,22 +156,21 @@ std::string_view value_of(ngx_http_request_t* r, const Value* value) noexcept {
                                                                    : std::string_view();
 }
 
-Visitor visitor_of(ngx_http_request_t* r, bool new_session) noexcept {
+Visitor visitor_of(Worker& worker, ngx_http_request_t* r, bool new_session) noexcept {
     const LocConf& conf = *loc_conf(r);
-    const Key& key = worker->ring().signer();
+    const Key& key = worker.process.ring().signer();
     const std::string_view agent = agent_of(r);
     Visitor visitor;
-    const uint64_t agent_hash =
-        worker->agents().find(agent, 0, [&] { return key.agent_hash(agent); });
+    const uint64_t agent_hash = worker.agents.find(agent, 0, [&] { return key.agent_hash(agent); });
     visitor.agent = static_cast<uint16_t>(agent_hash);
     visitor.invalid = judge_request(r, conf, agent, agent_hash);
     const auto named_device =
         conf.device == nullptr ? std::nullopt : named<Device>(value_of(r, conf.device));
-    visitor.device = static_cast<uint8_t>(named_device ? *named_device
-                                                       : worker->devices().find(agent_hash, agent));
+    visitor.device =
+        static_cast<uint8_t>(named_device ? *named_device : worker.devices.find(agent_hash, agent));
     visitor.geo = geo_of(r, conf);
     visitor.language = language_of(r, conf);
-    const Consent consent = consent_of(r, *conf.consent);
+    const Consent consent = consent_of(worker, r, *conf.consent);
     visitor.consent = consent.identifiers;
     visitor.personalize = consent.personalize;
     if (!visitor.consent) {

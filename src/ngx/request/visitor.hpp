@@ -10,6 +10,8 @@
 
 namespace ads::ngx {
 
+class Worker;
+
 struct Visitor {
     bool consent = false;      // to keep identifiers
     bool personalize = false;  // to choose by what is known of the visitor
@@ -26,7 +28,7 @@ struct Visitor {
 };
 
 // With `new_session` a visitor who consents and has none gets a session.
-Visitor visitor_of(ngx_http_request_t* r, bool new_session) noexcept;
+Visitor visitor_of(Worker& worker, ngx_http_request_t* r, bool new_session) noexcept;
 
 // The cookie for a fresh session; false without memory.
 bool set_session(ngx_http_request_t* r, const Visitor& visitor) noexcept;

@@ -14,14 +14,14 @@ struct Verdict {
     std::string_view message;
 };
 
-Verdict judge() noexcept {
+Verdict judge(Worker* worker) noexcept {
     if (worker == nullptr) {
         return {"no_place", "this worker has no place in the zone or the state: see the error log"};
     }
-    if (worker->shuts_down()) {
+    if (worker->process.is_exiting() && worker->process.is_newest()) {
         return {"shutting_down", "nginx is shutting down"};
     }
-    if (!worker->refresh() || worker->image().placements().empty()) {
+    if (!worker->refresh() || worker->catalog.image().placements().empty()) {
         return {"no_catalog", "no catalog with a placement has been read yet"};
     }
     return {};
@@ -42,7 +42,7 @@ ngx_int_t health_handler(ngx_http_request_t* r) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
     Out out(memory, kRoom);
-    const Verdict verdict = judge();
+    const Verdict verdict = judge(Worker::current());
     if (verdict.reason.empty()) {
         out.put("{\"status\":\"ok\"}\n");
     } else {

@@ -67,36 +67,36 @@ void put_counter(Out& out, std::string_view name, std::string_view help, uint64_
     put_sample(out, name, value);
 }
 
-uint64_t word(size_t index) noexcept {
-    return worker->state().head().traffic[index].load(std::memory_order_relaxed);
+uint64_t word(Worker& worker, size_t index) noexcept {
+    return worker.process.state().head().traffic[index].load(std::memory_order_relaxed);
 }
 
-void put_requests(Out& out) noexcept {
+void put_requests(Worker& worker, Out& out) noexcept {
     put_counter(out, "ads_requests_total", "Ad requests that were decided.",
-                word(traffic::kRequests));
+                word(worker, traffic::kRequests));
     put_counter(out, "ads_placements_requested_total", "Placements that ad requests asked for.",
-                word(traffic::kPlacements));
+                word(worker, traffic::kPlacements));
     put_head(out, "ads_unfilled_total", "counter", "Placements that got no ad, by reason.");
     for (size_t i = 0; i < kCount<Unfilled>; i++) {
         put_sample(out, "ads_unfilled_total", "reason", name_of(static_cast<Unfilled>(i)),
-                   word(traffic::kUnfilled + i));
+                   word(worker, traffic::kUnfilled + i));
     }
     put_head(out, "ads_refusals_total", "counter",
              "Candidates that were refused, by reason. Targeting reasons are estimated from one "
              "request in 64.");
     for (size_t i = 0; i < kRefusals; i++) {
         put_sample(out, "ads_refusals_total", "reason", name_of(static_cast<Reason>(i + 1)),
-                   word(traffic::kRefusals + i));
+                   word(worker, traffic::kRefusals + i));
     }
 }
 
-void put_decision_time(Out& out) noexcept {
+void put_decision_time(Worker& worker, Out& out) noexcept {
     constexpr std::string_view kBucket = "ads_decision_seconds_bucket{le=\"";
     put_head(out, "ads_decision_seconds", "histogram",
              "Time to decide an ad request, of one request in 64.");
     uint64_t sum = 0;
     for (size_t i = 0; i < kDecisionBounds.size(); i++) {
-        sum += word(traffic::kDecisions + i);
+        sum += word(worker, traffic::kDecisions + i);
         out.put(kBucket);
         // Nanoseconds are thousandths of millionths: bounds are whole half microseconds.
         const int64_t tenths = kDecisionBounds[i] / 100;  // of a microsecond
@@ -108,25 +108,26 @@ void put_decision_time(Out& out) noexcept {
         out.number(sum);
         out.put('\n');
     }
-    sum += word(traffic::kDecisions + kDecisionBounds.size());
+    sum += word(worker, traffic::kDecisions + kDecisionBounds.size());
     out.put(kBucket);
     out.put("+Inf\"} ");
     out.number(sum);
     out.put("\nads_decision_seconds_sum ");
-    out.millionths(static_cast<int64_t>(word(traffic::kDecisionTime) / 1000));
+    out.millionths(static_cast<int64_t>(word(worker, traffic::kDecisionTime) / 1000));
     out.put("\nads_decision_seconds_count ");
     out.number(sum);
     out.put('\n');
 }
 
 // All of a type together are its gross number, those without a reason the net one.
-void put_recorded(Out& out) noexcept {
+void put_recorded(Worker& worker, Out& out) noexcept {
     put_head(out, "ads_recorded_total", "counter",
              "Events written, by type and by the reason why they are invalid; empty: valid.");
     for (size_t reason = 0; reason < kCount<Invalid>; reason++) {
         for (size_t i = 0; i < kCount<EventType>; i++) {
             const auto type = static_cast<EventType>(i);
-            const uint64_t number = worker->state().events(static_cast<Invalid>(reason), type);
+            const uint64_t number =
+                worker.process.state().events(static_cast<Invalid>(reason), type);
             if (reason > 0 && number == 0) {
                 continue;
             }
@@ -141,30 +142,30 @@ void put_recorded(Out& out) noexcept {
     }
 }
 
-void put_events(Out& out) noexcept {
+void put_events(Worker& worker, Out& out) noexcept {
     put_head(out, "ads_events_total", "counter", "Events by what became of them.");
     for (const auto& [total, name] : kEvents) {
-        put_sample(out, "ads_events_total", "result", name, worker->state().total(total));
+        put_sample(out, "ads_events_total", "result", name, worker.process.state().total(total));
     }
-    put_recorded(out);
+    put_recorded(worker, out);
     put_head(out, "ads_spend_cents_total", "counter", "Cents billed.");
     out.put("ads_spend_cents_total ");
-    out.millionths(static_cast<int64_t>(word(traffic::kSpend)));
+    out.millionths(static_cast<int64_t>(word(worker, traffic::kSpend)));
     out.put('\n');
     put_counter(out, "ads_dedupe_evicted_total",
                 "Entries removed from the dedupe table before they expired.",
-                worker->state().head().dedupe.evicted.load(std::memory_order_relaxed));
+                worker.process.state().head().dedupe.evicted.load(std::memory_order_relaxed));
 }
 
-void put_catalog(Out& out, const MainConf& conf) noexcept {
-    const auto& head = worker->zone().head();
+void put_catalog(Worker& worker, Out& out, const MainConf& conf) noexcept {
+    const auto& head = worker.process.zone().head();
     const bool unreadable = head.unreadable.size.load(std::memory_order_relaxed) > 0;
     put_gauge(out, "ads_catalog_generation", "Generation of the catalog that is served.",
-              worker->zone().generation());
+              worker.process.zone().generation());
     put_gauge(out, "ads_catalog_campaigns", "Number of campaigns in the catalog.",
-              worker->image().campaigns().size());
+              worker.catalog.image().campaigns().size());
     put_gauge(out, "ads_catalog_ad_groups", "Number of ad groups in the catalog.",
-              worker->image().groups().size());
+              worker.catalog.image().groups().size());
     put_gauge(out, "ads_catalog_refused", "1 if the last edit of the catalog was refused.",
               head.error.size.load(std::memory_order_relaxed) > 0);
     put_gauge(out, "ads_catalog_unreadable", "1 while the source of the catalog cannot be read.",
@@ -175,22 +176,22 @@ void put_catalog(Out& out, const MainConf& conf) noexcept {
               shipping_fails || (unreadable && conf.from_postgres));
 }
 
-void put_keeper(Out& out) noexcept {
-    const KeeperShare& share = worker->state().head().keeper;
+void put_keeper(Worker& worker, Out& out) noexcept {
+    const KeeperShare& share = worker.process.state().head().keeper;
     put_head(out, "ads_keeper_silent_seconds", "gauge",
              "Time since the active keeper last said that it works.");
     out.put("ads_keeper_silent_seconds ");
     out.millionths(static_cast<int64_t>(share.silent(static_cast<uint64_t>(monotonic())) * 1000));
     out.put('\n');
     put_counter(out, "ads_keeper_deaths_total", "Keepers that ended without being told to.",
-                worker->zone().head().keeper.died.load(std::memory_order_relaxed));
+                worker.process.zone().head().keeper.died.load(std::memory_order_relaxed));
 }
 
-void put_storage(Out& out, const MainConf& conf) noexcept {
-    const SpoolUse spool = spool_use(worker->spool_folder());
+void put_storage(Worker& worker, Out& out, const MainConf& conf) noexcept {
+    const SpoolUse spool = spool_use(worker.process.spool_folder());
     put_gauge(out, "ads_spool_segments", "Number of segments in the spool.", spool.segments);
     put_gauge(out, "ads_spool_bytes", "Bytes in the spool.", spool.bytes);
-    const SpoolCounts& counts = worker->state().head().spool;
+    const SpoolCounts& counts = worker.process.state().head().spool;
     const auto value = [](const std::atomic<uint64_t>& counter) {
         return counter.load(std::memory_order_relaxed);
     };
@@ -218,16 +219,18 @@ void put_storage(Out& out, const MainConf& conf) noexcept {
     put_seconds("ads_spool_longest_write_seconds", value(counts.longest_write_ms));
     put_head(out, "ads_shipped_total", "counter", "Events sent to PostgreSQL, by result.");
     for (const auto& [total, name] : kShipped) {
-        put_sample(out, "ads_shipped_total", "result", name, worker->state().total(total));
+        put_sample(out, "ads_shipped_total", "result", name, worker.process.state().total(total));
     }
     put_gauge(out, "ads_zone_size_bytes", "Size of the zone.", conf.zone->shm.size);
     put_gauge(out, "ads_zone_used_bytes", "Bytes of the zone that are used.",
-              worker->zone().used());
+              worker.process.zone().used());
 }
 
-std::vector<Row> group_rows(const Image& image, const Filter& filter, size_t& left) {
+std::vector<Row> group_rows(Worker& worker, const Image& image, const Filter& filter,
+                            size_t& left) {
     std::vector<Row> rows;
-    each_group(image, filter, [&](uint32_t group) { rows.push_back(row_of(image, group)); });
+    each_group(image, filter,
+               [&](uint32_t group) { rows.push_back(row_of(worker, image, group)); });
     left = 0;
     if (filter.ad_group == 0 && rows.size() == filter.limit) {
         Filter rest = filter;
@@ -260,7 +263,8 @@ Ranges groups_of(const Image& image, uint32_t campaign) noexcept {
 
 // Campaigns in the order of their ids, each the sum of its groups. Of large catalogs the keeper has
 // added them up.
-std::vector<Row> campaign_rows(const Image& image, const Filter& filter, size_t& left) {
+std::vector<Row> campaign_rows(Worker& worker, const Image& image, const Filter& filter,
+                               size_t& left) {
     std::vector<std::pair<Id, uint32_t>> wanted;
     const auto campaigns = image.campaigns();
     for (uint32_t i = 0; i < campaigns.size(); i++) {
@@ -279,13 +283,13 @@ std::vector<Row> campaign_rows(const Image& image, const Filter& filter, size_t&
         Row& sum = rows.emplace_back();
         sum.id = id;
         if (summed) {
-            sum.counts = campaign_sum(image, campaign, worker->now() / 1000);
+            sum.counts = campaign_sum(image, campaign, worker.process.now() / 1000);
             continue;
         }
         for (const auto& range : groups_of(image, campaign)) {
             for (const auto& group : range) {
                 const auto index = static_cast<uint32_t>(&group - image.groups().data());
-                const Row row = row_of(image, index);
+                const Row row = row_of(worker, image, index);
                 for (size_t c = 0; c < kCounters; c++) {
                     sum.counts[c] += row.counts[c];
                 }
@@ -318,25 +322,26 @@ void put_rows(Out& out, std::string_view label, const std::vector<Row>& rows) no
 
 }  // namespace
 
-void put_metrics(Out& out, const Filter& filter, const MainConf& conf, bool detail) noexcept {
+void put_metrics(Worker& worker, Out& out, const Filter& filter, const MainConf& conf,
+                 bool detail) noexcept {
     put_head(out, "ads_build_info", "gauge", "Versions of the module and of nginx.");
     out.put("ads_build_info{version=\"" ADS_VERSION "\",nginx=\"" NGINX_VERSION "\"} 1\n");
-    put_requests(out);
-    put_decision_time(out);
-    put_events(out);
-    put_catalog(out, conf);
-    put_stop_metrics(out);
-    put_storage(out, conf);
-    put_keeper(out);
-    put_health_metrics(out);
+    put_requests(worker, out);
+    put_decision_time(worker, out);
+    put_events(worker, out);
+    put_catalog(worker, out, conf);
+    put_stop_metrics(worker, out);
+    put_storage(worker, out, conf);
+    put_keeper(worker, out);
+    put_health_metrics(worker, out);
     put_limit_metrics(out, conf);
     size_t left = 0;
     if (detail) {
-        put_rows(out, "ad_group", group_rows(worker->image(), filter, left));
+        put_rows(out, "ad_group", group_rows(worker, worker.catalog.image(), filter, left));
         put_gauge(out, "ads_ad_groups_truncated",
                   "Number of ad groups that this response leaves out.", left);
     } else {
-        put_rows(out, "campaign", campaign_rows(worker->image(), filter, left));
+        put_rows(out, "campaign", campaign_rows(worker, worker.catalog.image(), filter, left));
         put_gauge(out, "ads_campaigns_truncated",
                   "Number of campaigns that this response leaves out.", left);
     }

@@ -7,6 +7,7 @@
 namespace ads::ngx {
 
 // With `detail` the rows are ad groups, else campaigns.
-void put_metrics(Out& out, const Filter& filter, const MainConf& conf, bool detail) noexcept;
+void put_metrics(Worker& worker, Out& out, const Filter& filter, const MainConf& conf,
+                 bool detail) noexcept;
 
 }  // namespace ads::ngx

@@ -9,19 +9,20 @@ namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
 
-const PaceSlot* pace_at(uint32_t slot) noexcept {
-    return slot == kNone ? nullptr : &worker->state().pace(slot);
+const PaceSlot* pace_at(Worker& worker, uint32_t slot) noexcept {
+    return slot == kNone ? nullptr : &worker.process.state().pace(slot);
 }
 
 // The limit that lets the least pass: of the group, or of its campaign; nullptr
 // where nothing is limited.
-const PaceSlot* tightest(const Image& image, uint32_t index) noexcept {
+const PaceSlot* tightest(Worker& worker, const Image& image, uint32_t index) noexcept {
     const auto& group = image.groups()[index];
-    const GroupSlots& slots = worker->slots().groups[index];
-    const auto& budget = worker->slots().campaigns[group.campaign].paces;
+    const GroupSlots& slots = worker.catalog.slots().groups[index];
+    const auto& budget = worker.catalog.slots().campaigns[group.campaign].paces;
     const PaceSlot* found = nullptr;
-    for (const PaceSlot* pace : {pace_at(slots.impressions_pace), pace_at(slots.clicks_pace),
-                                 pace_at(budget[static_cast<size_t>(group.strategy)])}) {
+    for (const PaceSlot* pace :
+         {pace_at(worker, slots.impressions_pace), pace_at(worker, slots.clicks_pace),
+          pace_at(worker, budget[static_cast<size_t>(group.strategy)])}) {
         if (pace != nullptr && (found == nullptr || pace->probability < found->probability)) {
             found = pace;
         }
@@ -83,44 +84,44 @@ void put_sign(Out& out, std::string_view name, const HealthSign& sign) noexcept 
 
 }  // namespace
 
-void put_group_pacing(Out& out, const Image& image, uint32_t index) noexcept {
+void put_group_pacing(Worker& worker, Out& out, const Image& image, uint32_t index) noexcept {
     const auto& group = image.groups()[index];
-    const GroupSlots& slots = worker->slots().groups[index];
-    const LocalDay day =
-        LocalDay::of(image, image.campaign_of(group), worker->now() / 1000, worker->reservation());
+    const GroupSlots& slots = worker.catalog.slots().groups[index];
+    const LocalDay day = LocalDay::of(image, image.campaign_of(group), worker.process.now() / 1000,
+                                      worker.process.reservation());
     out.put("\"pace\":");
-    put_pace(out, group.strategy, tightest(image, index));
+    put_pace(out, group.strategy, tightest(worker, image, index));
     out.put(",\"limits\":[");
     if (slots.impressions != kNone && slots.impressions_pace != kNone) {
-        const WallSlot& wall = worker->state().wall(slots.impressions);
+        const WallSlot& wall = worker.process.state().wall(slots.impressions);
         out.put("{\"of\":\"");
         out.put(group.cap_on == CapOn::impression ? "impressions" : "serves");
         out.put("\",");
-        put_amounts(out, *pace_at(slots.impressions_pace), wall.used.read(day.day),
+        put_amounts(out, *pace_at(worker, slots.impressions_pace), wall.used.read(day.day),
                     wall.in_flight(day.times(group.impression_cap > 0)), false);
         out.put('}');
     }
     if (slots.clicks_pace != kNone && slots.counters != kNone) {
-        const GroupSlot& counters = worker->state().slot(slots.counters);
+        const GroupSlot& counters = worker.process.state().slot(slots.counters);
         out.put(slots.impressions_pace != kNone ? ",{\"of\":\"clicks\"," : "{\"of\":\"clicks\",");
-        put_amounts(out, *pace_at(slots.clicks_pace), counters.at(Counter::clicks).read(day.day), 0,
-                    false);
+        put_amounts(out, *pace_at(worker, slots.clicks_pace),
+                    counters.at(Counter::clicks).read(day.day), 0, false);
         out.put('}');
     }
     out.put(']');
 }
 
-void put_campaign_pacing(Out& out, const Image& image, uint32_t index) noexcept {
+void put_campaign_pacing(Worker& worker, Out& out, const Image& image, uint32_t index) noexcept {
     const auto& campaign = image.campaigns()[index];
-    const CampaignSlots& slots = worker->slots().campaigns[index];
-    const Seconds now = worker->now() / 1000;
-    const LocalDay day = LocalDay::of(image, campaign, now, worker->reservation());
+    const CampaignSlots& slots = worker.catalog.slots().campaigns[index];
+    const Seconds now = worker.process.now() / 1000;
+    const LocalDay day = LocalDay::of(image, campaign, now, worker.process.reservation());
     out.put("{\"id\":");
     out.number(campaign.id);
     out.put(",\"name\":\"");
     out.json(image.text(campaign.name).substr(0, 120));
     out.put("\",\"stopped\":");
-    put_stop_of(out, index);
+    put_stop_of(worker, out, index);
     out.put(",\"day\":\"");
     out.day(day.day);
     out.put("\",\"day_seconds\":");
@@ -132,14 +133,14 @@ void put_campaign_pacing(Out& out, const Image& image, uint32_t index) noexcept 
     Strategy strategy = Strategy::adaptive;
     for (size_t s = 0; s < kCount<Strategy>; s++) {
         if (pace == nullptr && slots.paces[s] != kNone) {
-            pace = pace_at(slots.paces[s]);
+            pace = pace_at(worker, slots.paces[s]);
             strategy = static_cast<Strategy>(s);
         }
     }
     if (slots.budget == kNone || pace == nullptr) {
         out.put("null");
     } else {
-        const WallSlot& wall = worker->state().wall(slots.budget);
+        const WallSlot& wall = worker.process.state().wall(slots.budget);
         out.put("{\"type\":\"");
         out.put(name_of(campaign.budget_type));
         out.put("\",\"cents\":");
@@ -156,9 +157,9 @@ void put_campaign_pacing(Out& out, const Image& image, uint32_t index) noexcept 
     out.put('}');
 }
 
-void put_health(Out& out) noexcept {
-    const auto& head = worker->state().head();
-    const HealthReport report = head.health.report(worker->now() / 1000, head.health_states);
+void put_health(Worker& worker, Out& out) noexcept {
+    const auto& head = worker.process.state().head();
+    const HealthReport report = head.health.report(worker.process.now() / 1000, head.health_states);
     for (size_t i = 0; i < report.size(); i++) {
         out.put(i == 0 ? '{' : ',');
         put_sign(out, name_of(static_cast<Sign>(i)), report[i]);
@@ -166,7 +167,7 @@ void put_health(Out& out) noexcept {
     out.put('}');
 }
 
-void put_health_metrics(Out& out) noexcept {
+void put_health_metrics(Worker& worker, Out& out) noexcept {
     struct Metric {
         std::string_view name;
         std::string_view help;
@@ -177,8 +178,8 @@ void put_health_metrics(Out& out) noexcept {
         {"ads_pixel_delay_seconds", "Median time from serve to impression, of the last two hours."},
         {"ads_limits_passed", "Number of budgets and caps currently exceeded."},
     }};
-    const auto& head = worker->state().head();
-    const HealthReport report = head.health.report(worker->now() / 1000, head.health_states);
+    const auto& head = worker.process.state().head();
+    const HealthReport report = head.health.report(worker.process.now() / 1000, head.health_states);
     const auto put = [&](std::initializer_list<std::string_view> parts) {
         for (const auto part : parts) {
             out.put(part);
@@ -202,8 +203,8 @@ void put_health_metrics(Out& out) noexcept {
     }
 }
 
-void put_curves(Out& out, const Image& image) noexcept {
-    const auto curves = worker->state().curves();
+void put_curves(Worker& worker, Out& out, const Image& image) noexcept {
+    const auto curves = worker.process.state().curves();
     out.put('[');
     for (size_t i = 0; i < curves.size(); i++) {
         const uint32_t hash = curves[i].placement.load(kRelaxed);

@@ -30,14 +30,14 @@ struct Row {
     uint64_t operator[](Counter c) const noexcept { return counts[static_cast<size_t>(c)]; }
 };
 
-inline Row row_of(const Image& image, uint32_t group) noexcept {
+inline Row row_of(Worker& worker, const Image& image, uint32_t group) noexcept {
     Row row;
-    const Seconds now = worker->now() / 1000;
-    const uint32_t slot = worker->slot_of(group);
+    const Seconds now = worker.process.now() / 1000;
+    const uint32_t slot = worker.catalog.slot_of(group);
     row.id = image.groups()[group].id;
     row.day = image.day_of(image.campaign_of(image.groups()[group]), now);
     for (size_t i = 0; slot != kNone && i < kCounters; i++) {
-        row.counts[i] = worker->state().slot(slot).counters[i].read(row.day);
+        row.counts[i] = worker.process.state().slot(slot).counters[i].read(row.day);
     }
     return row;
 }

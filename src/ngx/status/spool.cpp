@@ -12,9 +12,9 @@ uint64_t value_of(const std::atomic<uint64_t>& counter) noexcept {
 
 }  // namespace
 
-void put_spool(Out& out) noexcept {
-    const SpoolUse use = spool_use(worker->spool_folder());
-    const SpoolCounts& counts = worker->state().head().spool;
+void put_spool(Worker& worker, Out& out) noexcept {
+    const SpoolUse use = spool_use(worker.process.spool_folder());
+    const SpoolCounts& counts = worker.process.state().head().spool;
     out.put("{\"segments\":");
     out.number(use.segments);
     out.put(",\"bytes\":");

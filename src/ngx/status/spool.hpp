@@ -5,7 +5,9 @@
 
 namespace ads::ngx {
 
+class Worker;
+
 // {"segments":…,"bytes":…,"damaged_records":…,"damaged_bytes":…,"slow_writes":…,…}
-void put_spool(Out& out) noexcept;
+void put_spool(Worker& worker, Out& out) noexcept;
 
 }  // namespace ads::ngx

@@ -63,11 +63,11 @@ InputError read_filter(const Query& query, Filter& filter) noexcept {
 
 // Today's refusals by reason. Targeting reasons are counted on a sample of the
 // requests and scaled: those are named under "sampled".
-void put_refused(Out& out, uint32_t slot, Day day, bool estimated) noexcept {
+void put_refused(Worker& worker, Out& out, uint32_t slot, Day day, bool estimated) noexcept {
     const auto each = [&](auto f) {
         for (size_t i = 0; slot != kNone && i < kRefusals; i++) {
             const DayCount count{
-                worker->state().slot(slot).refusals[i].load(std::memory_order_relaxed)};
+                worker.process.state().slot(slot).refusals[i].load(std::memory_order_relaxed)};
             if (count.day() == day && count.used() > 0) {
                 f(static_cast<Reason>(i + 1), count.used());
             }
@@ -98,9 +98,9 @@ void put_refused(Out& out, uint32_t slot, Day day, bool estimated) noexcept {
     out.put(']');
 }
 
-void put_group(Out& out, const Image& image, uint32_t index) noexcept {
+void put_group(Worker& worker, Out& out, const Image& image, uint32_t index) noexcept {
     const auto& group = image.groups()[index];
-    const Row row = row_of(image, index);
+    const Row row = row_of(worker, image, index);
     out.put("{\"id\":");
     out.number(group.id);
     out.put(",\"campaign\":");
@@ -120,25 +120,25 @@ void put_group(Out& out, const Image& image, uint32_t index) noexcept {
     out.put(",\"spend_cents\":");
     out.millionths(static_cast<int64_t>(row[Counter::spend]));
     out.put(',');
-    put_group_pacing(out, image, index);
+    put_group_pacing(worker, out, image, index);
     out.put(',');
-    put_refused(out, worker->slot_of(index), row.day, group.estimated());
+    put_refused(worker, out, worker.catalog.slot_of(index), row.day, group.estimated());
     out.put(",\"stopped\":");
-    put_stop_of(out, group.campaign);
+    put_stop_of(worker, out, group.campaign);
     out.put('}');
 }
 
 constexpr size_t kErrorRoom = 1024;
 
-void put_catalog(Out& out, const Image& image) noexcept {
-    const auto& zone = worker->zone();
+void put_catalog(Worker& worker, Out& out, const Image& image) noexcept {
+    const auto& zone = worker.process.zone();
     const auto& head = zone.head();
     char text[kErrorRoom];
     out.put("\"catalog\":{\"generation\":");
     out.number(zone.generation());
     out.put(",\"age_s\":");
     out.number(std::max<int64_t>(
-        0, worker->now() / 1000 - head.published_at.load(std::memory_order_relaxed)));
+        0, worker.process.now() / 1000 - head.published_at.load(std::memory_order_relaxed)));
     out.put(",\"campaigns\":");
     out.number(image.campaigns().size());
     out.put(",\"ad_groups\":");
@@ -161,12 +161,12 @@ void put_catalog(Out& out, const Image& image) noexcept {
 
 // f(name, number) for each reason that any event has.
 template <class F>
-void each_reason(F f) noexcept {
+void each_reason(Worker& worker, F f) noexcept {
     for (size_t reason = 1; reason < kCount<Invalid>; reason++) {
         uint64_t sum = 0;
         for (size_t type = 0; type < kCount<EventType>; type++) {
-            sum +=
-                worker->state().events(static_cast<Invalid>(reason), static_cast<EventType>(type));
+            sum += worker.process.state().events(static_cast<Invalid>(reason),
+                                                 static_cast<EventType>(type));
         }
         if (sum > 0) {
             f(name_of(static_cast<Invalid>(reason)), sum);
@@ -174,30 +174,30 @@ void each_reason(F f) noexcept {
     }
 }
 
-uint64_t gross(EventType type) noexcept {
+uint64_t gross(Worker& worker, EventType type) noexcept {
     uint64_t sum = 0;
     for (size_t reason = 0; reason < kCount<Invalid>; reason++) {
-        sum += worker->state().events(static_cast<Invalid>(reason), type);
+        sum += worker.process.state().events(static_cast<Invalid>(reason), type);
     }
     return sum;
 }
 
 // What was written since the state began, and what of it counts.
-void put_traffic(Out& out) noexcept {
+void put_traffic(Worker& worker, Out& out) noexcept {
     out.put("\"traffic\":{");
     for (size_t i = 0; i < kCount<EventType>; i++) {
         const auto type = static_cast<EventType>(i);
         out.put(i == 0 ? "\"" : ",\"");
         out.put(name_of(type));
         out.put("\":{\"gross\":");
-        out.number(gross(type));
+        out.number(gross(worker, type));
         out.put(",\"net\":");
-        out.number(worker->state().events(Invalid::none, type));
+        out.number(worker.process.state().events(Invalid::none, type));
         out.put('}');
     }
     out.put("},\"invalid\":{");
     std::string_view comma;
-    each_reason([&](std::string_view name, uint64_t number) {
+    each_reason(worker, [&](std::string_view name, uint64_t number) {
         out.put(comma);
         out.put('"');
         out.put(name);
@@ -209,7 +209,7 @@ void put_traffic(Out& out) noexcept {
 }
 
 // How events get on; null where they stay in the spool.
-void put_shipping(Out& out, bool configured) noexcept {
+void put_shipping(Worker& worker, Out& out, bool configured) noexcept {
     if (!configured) {
         out.put("null");
         return;
@@ -219,18 +219,18 @@ void put_shipping(Out& out, bool configured) noexcept {
         out.put('"');
         out.put(name);
         out.put("\":");
-        out.number(worker->state().total(total));
+        out.number(worker.process.state().total(total));
         out.put(',');
     }
     char text[kErrorRoom];
     out.put("\"error\":");
-    put_text(out, {text, worker->zone().head().shipping.get(text)});
+    put_text(out, {text, worker.process.zone().head().shipping.get(text)});
     out.put('}');
 }
 
 // The active keeper of the state; null before the first.
-void put_keeper(Out& out) noexcept {
-    const KeeperShare& share = worker->state().head().keeper;
+void put_keeper(Worker& worker, Out& out) noexcept {
+    const KeeperShare& share = worker.process.state().head().keeper;
     if (share.pid() == 0) {
         out.put("null");
         return;
@@ -244,10 +244,11 @@ void put_keeper(Out& out) noexcept {
     out.put('}');
 }
 
-void put_json(Out& out, const Image& image, const Filter& filter, const MainConf& conf) noexcept {
+void put_json(Worker& worker, Out& out, const Image& image, const Filter& filter,
+              const MainConf& conf) noexcept {
     out.put("{\"version\":\"" ADS_VERSION "\",");
-    put_catalog(out, image);
-    put_stopped(out);
+    put_catalog(worker, out, image);
+    put_stopped(worker, out);
     out.put(",\"ad_groups\":[");
     bool first = true;
     each_group(image, filter, [&](uint32_t group) {
@@ -255,7 +256,7 @@ void put_json(Out& out, const Image& image, const Filter& filter, const MainConf
             out.put(',');
         }
         first = false;
-        put_group(out, image, group);
+        put_group(worker, out, image, group);
     });
     out.put("],\"campaigns\":[");
     first = true;
@@ -264,38 +265,38 @@ void put_json(Out& out, const Image& image, const Filter& filter, const MainConf
             out.put(',');
         }
         first = false;
-        put_campaign_pacing(out, image, campaign);
+        put_campaign_pacing(worker, out, image, campaign);
     });
     out.put("],\"health\":");
-    put_health(out);
+    put_health(worker, out);
     out.put(",\"curves\":");
-    put_curves(out, image);
+    put_curves(worker, out, image);
     out.put(",\"events\":{");
     for (const auto& [total, name] : kEvents) {
         out.put('"');
         out.put(name);
         out.put("\":");
-        out.number(worker->state().total(total));
+        out.number(worker.process.state().total(total));
         out.put(',');
     }
     out.put("\"dropped_serves\":");
-    out.number(worker->state().head().spool.dropped_serves.load(std::memory_order_relaxed));
+    out.number(worker.process.state().head().spool.dropped_serves.load(std::memory_order_relaxed));
     out.put("},");
-    put_traffic(out);
+    put_traffic(worker, out);
     out.put(",\"dedupe\":{\"evicted\":");
-    out.number(worker->state().head().dedupe.evicted.load(std::memory_order_relaxed));
+    out.number(worker.process.state().head().dedupe.evicted.load(std::memory_order_relaxed));
     out.put("},\"spool\":");
-    put_spool(out);
+    put_spool(worker, out);
     out.put(",\"postgres\":");
-    put_shipping(out, conf.postgres.len > 0);
+    put_shipping(worker, out, conf.postgres.len > 0);
     out.put(",\"keeper\":");
-    put_keeper(out);
+    put_keeper(worker, out);
     out.put(',');
     put_limits(out, conf);
     out.put(",\"zone\":{\"size\":");
     out.number(conf.zone->shm.size);
     out.put(",\"used\":");
-    out.number(worker->zone().used());
+    out.number(worker.process.zone().used());
     out.put("}}\n");
 }
 
@@ -308,9 +309,10 @@ ngx_int_t status_handler(ngx_http_request_t* r) {
     if (const ngx_int_t rc = ngx_http_discard_request_body(r); rc != NGX_OK) {
         return rc;
     }
-    if (worker == nullptr || !worker->refresh()) {
+    if (Worker::current() == nullptr || !Worker::current()->refresh()) {
         return NGX_HTTP_SERVICE_UNAVAILABLE;
     }
+    Worker& worker = *Worker::current();
     Query query;
     Filter filter;
     if (const auto error = query_of(r, query)) {
@@ -319,18 +321,18 @@ ngx_int_t status_handler(ngx_http_request_t* r) {
     if (const auto error = read_filter(query, filter)) {
         return send_error(r, NGX_HTTP_BAD_REQUEST, error);
     }
-    const Image& image = worker->image();
-    const size_t room =
-        kHeadRoom + stops_room(filter.limit) + limits_room(*main_conf(r)) + filter.limit * kRowRoom;
+    const Image& image = worker.catalog.image();
+    const size_t room = kHeadRoom + stops_room(worker, filter.limit) + limits_room(*main_conf(r)) +
+                        filter.limit * kRowRoom;
     auto* memory = static_cast<char*>(ngx_pnalloc(r->pool, room));
     if (memory == nullptr) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
     Out out(memory, room);
     if (filter.prometheus) {
-        put_metrics(out, filter, *main_conf(r), loc_conf(r)->detail != 0);
+        put_metrics(worker, out, filter, *main_conf(r), loc_conf(r)->detail != 0);
     } else {
-        put_json(out, image, filter, *main_conf(r));
+        put_json(worker, out, image, filter, *main_conf(r));
     }
     if (out.overflow()) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

@@ -34,15 +34,15 @@ void put_text(Out& out, std::string_view text) noexcept {
     }
 }
 
-size_t stops_room(size_t rows) noexcept {
-    const size_t stops = worker->stopped().size();
+size_t stops_room(Worker& worker, size_t rows) noexcept {
+    const size_t stops = worker.stops.list().size();
     // A row is an ad group and a campaign.
     return stops == 0 ? 0 : std::min(stops, kStopsShown) * kStopRoom + 2 * rows * kToldRoom;
 }
 
 // The first entries of the stop list, and how many there are.
-void put_stopped(Out& out) noexcept {
-    const auto& stops = worker->stopped().stops();
+void put_stopped(Worker& worker, Out& out) noexcept {
+    const auto& stops = worker.stops.list().stops();
     out.put(",\"stop_list_entries\":");
     out.number(stops.size());
     out.put(",\"stopped\":[");
@@ -56,19 +56,19 @@ void put_stopped(Out& out) noexcept {
         out.put(",\"reason\":");
         put_text(out, stops[i].reason);
         out.put(",\"ad_groups\":");
-        out.number(worker->ad_groups_of_stop(i));
+        out.number(worker.stops.ad_groups_of(i));
         out.put('}');
     }
     out.put(']');
 }
 
-void put_stop_of(Out& out, uint32_t campaign) noexcept {
-    const Stop* stop = worker->stop_of(campaign);
+void put_stop_of(Worker& worker, Out& out, uint32_t campaign) noexcept {
+    const Stop* stop = worker.stops.of_campaign(campaign);
     put_text(out, stop == nullptr ? std::string() : stop->told());
 }
 
-void put_stop_metrics(Out& out) noexcept {
-    const auto& stops = worker->stopped().stops();
+void put_stop_metrics(Worker& worker, Out& out) noexcept {
+    const auto& stops = worker.stops.list().stops();
     out.put(
         "# HELP ads_stop_list_entries Number of entries in the stop list.\n"
         "# TYPE ads_stop_list_entries gauge\n"

@@ -1,0 +1,12 @@
+// What happens when a configuration takes effect, and when a worker starts and ends.
+#pragma once
+
+#include "ngx/nginx.hpp"
+
+namespace ads::ngx {
+
+ngx_int_t init_module(ngx_cycle_t* cycle);
+ngx_int_t init_process(ngx_cycle_t* cycle);
+void exit_process(ngx_cycle_t* cycle);
+
+}  // namespace ads::ngx

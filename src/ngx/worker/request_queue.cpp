@@ -1,0 +1,96 @@
+#include "ngx/worker/request_queue.hpp"
+
+#include <utility>
+
+#include "ngx/worker/worker.hpp"
+
+namespace ads::ngx {
+
+RequestQueue::RequestQueue(Worker& worker) noexcept : worker_(worker) {
+    ngx_queue_init(&queue_);
+}
+
+RequestQueue::~RequestQueue() {
+    if (event_.posted) {
+        ngx_delete_posted_event(&event_);
+    }
+}
+
+void RequestQueue::start(ngx_log_t* log) noexcept {
+    connection_.fd = static_cast<ngx_socket_t>(-1);
+    connection_.log = log;
+    connection_.data = this;
+    event_.data = &connection_;
+    event_.log = log;
+    event_.handler = on_end_of_turn;
+}
+
+ngx_int_t RequestQueue::defer(ngx_http_request_t* r, Work work) noexcept {
+    RequestCtx* ctx = context(r);
+    if (ctx == nullptr) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+    ctx->work = work;
+    put(r, ctx);
+    return NGX_DONE;
+}
+
+ngx_int_t RequestQueue::hold(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
+    ctx->work = nullptr;
+    put(r, ctx);
+    return NGX_DONE;
+}
+
+void RequestQueue::put(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
+    r->main->count++;
+    ngx_queue_insert_tail(&queue_, &ctx->queue);
+    ctx->queued = true;
+    if (!running_ && !event_.posted) {
+        ngx_post_event(&event_, &ngx_posted_events);
+    }
+}
+
+void RequestQueue::on_end_of_turn(ngx_event_t* event) {
+    static_cast<RequestQueue*>(static_cast<ngx_connection_t*>(event->data)->data)->run();
+}
+
+// Others' requests and system calls have been since: the next one's memory is
+// fetched while this one is at work. (The queue's own head is no request, but it
+// may be fetched as well.)
+static void prefetch_next(const ngx_queue_t* queue) noexcept {
+    const auto* ctx = ngx_queue_data(ngx_queue_next(queue), RequestCtx, queue);
+    __builtin_prefetch(ctx);
+    __builtin_prefetch(&ctx->answer);
+}
+
+// A held request goes to the tail, behind the work that is left. When it is at the head, its event
+// and those of all that follow it are written. Answering may destroy other requests (streams of
+// one connection): each leaves the queue by its pool's cleanup, so only the head is looked at.
+void RequestQueue::run() noexcept {
+    running_ = true;
+    while (!ngx_queue_empty(&queue_)) {
+        ngx_queue_t* head = ngx_queue_head(&queue_);
+        auto* ctx = ngx_queue_data(head, RequestCtx, queue);
+        prefetch_next(head);
+        ngx_queue_remove(head);
+        ctx->queued = false;
+        ngx_http_request_t* r = ctx->request;
+        ngx_connection_t* c = r->connection;
+        if (const Work work = ctx->work) {
+            const ngx_int_t rc = work(worker_, r, ctx);
+            if (rc == NGX_DONE && ctx->queued) {
+                r->main->count--;  // it is held, which counts as well
+                continue;
+            }
+            ngx_http_finalize_request(r, rc);
+        } else {
+            worker_.recorder.flush();
+            ngx_http_finalize_request(r, send(r, ctx->answer));
+        }
+        ngx_http_run_posted_requests(c);
+    }
+    worker_.recorder.flush();  // of requests that were closed, or failed
+    running_ = false;
+}
+
+}  // namespace ads::ngx

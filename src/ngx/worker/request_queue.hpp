@@ -1,0 +1,40 @@
+// The requests of a turn of the event loop: first the work of all, then one write of their events,
+// then the answers.
+#pragma once
+
+#include "ngx/request/answer.hpp"
+
+namespace ads::ngx {
+
+class Worker;
+
+class RequestQueue {
+public:
+    explicit RequestQueue(Worker& worker) noexcept;
+    ~RequestQueue();
+    RequestQueue(const RequestQueue&) = delete;
+
+    void start(ngx_log_t* log) noexcept;
+
+    // Does the work at the end of the turn, after that of the requests before: done in one go the
+    // code stays in the cache, between system calls it does not. The handler returns what this
+    // returns.
+    ngx_int_t defer(ngx_http_request_t* r, Work work) noexcept;
+
+    // Holds the request until its events are written, and answers then. The work returns what this
+    // returns.
+    ngx_int_t hold(ngx_http_request_t* r, RequestCtx* ctx) noexcept;
+
+private:
+    static void on_end_of_turn(ngx_event_t* event);
+    void put(ngx_http_request_t* r, RequestCtx* ctx) noexcept;
+    void run() noexcept;
+
+    Worker& worker_;
+    ngx_queue_t queue_;  // first those whose work is to be done, then those that are held
+    bool running_ = false;
+    ngx_event_t event_{};
+    ngx_connection_t connection_{};  // nginx wants events to have one
+};
+
+}  // namespace ads::ngx
