@@ -11,8 +11,9 @@ BEGIN
     RETURN cardinality(list) = 0 OR (array_ndims(list) = 1 AND array_position(list, NULL) IS NULL);
 END $$;
 
-CREATE OR REPLACE FUNCTION ads.each_matches(list text[], pattern text) RETURNS boolean IMMUTABLE PARALLEL SAFE
-LANGUAGE plpgsql AS $$
+-- A plain list whose items match a pattern, and have so many bytes.
+CREATE OR REPLACE FUNCTION ads.each_matches(list text[], pattern text, low int, high int) RETURNS boolean
+IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS $$
 DECLARE
     item text;
 BEGIN
@@ -20,23 +21,7 @@ BEGIN
         RETURN false;
     END IF;
     FOREACH item IN ARRAY list LOOP
-        IF item !~ pattern THEN
-            RETURN false;
-        END IF;
-    END LOOP;
-    RETURN true;
-END $$;
-
-CREATE OR REPLACE FUNCTION ads.each_sized(list text[], low int, high int) RETURNS boolean IMMUTABLE PARALLEL SAFE
-LANGUAGE plpgsql AS $$
-DECLARE
-    item text;
-BEGIN
-    IF NOT ads.plain_list(list) THEN
-        RETURN false;
-    END IF;
-    FOREACH item IN ARRAY list LOOP
-        IF octet_length(item) NOT BETWEEN low AND high THEN
+        IF octet_length(item) NOT BETWEEN low AND high OR item !~ pattern THEN
             RETURN false;
         END IF;
     END LOOP;
@@ -206,13 +191,13 @@ ALTER TABLE ads.ad_groups
     DROP CONSTRAINT IF EXISTS ad_groups_languages_check,
     ADD CONSTRAINT ad_groups_frequency_caps_check CHECK (ads.valid_caps(frequency_caps)),
     ADD CONSTRAINT ad_groups_devices_check CHECK (ads.plain_list(devices)),
-    ADD CONSTRAINT ad_groups_geos_check CHECK (ads.each_matches(geos, '^!?[A-Z]{2}(-[A-Z0-9]{1,3})?$')),
+    ADD CONSTRAINT ad_groups_geos_check CHECK (ads.each_matches(geos, '^!?[A-Z]{2}(-[A-Z0-9]{1,3})?$', 2, 7)),
     ADD CONSTRAINT ad_groups_schedule_check CHECK (ads.valid_schedule(schedule)),
-    ADD CONSTRAINT ad_groups_include_urls_check CHECK (ads.each_sized(include_urls, 1, 1000)),
-    ADD CONSTRAINT ad_groups_exclude_urls_check CHECK (ads.each_sized(exclude_urls, 1, 1000)),
+    ADD CONSTRAINT ad_groups_include_urls_check CHECK (ads.each_matches(include_urls, '', 1, 1000)),
+    ADD CONSTRAINT ad_groups_exclude_urls_check CHECK (ads.each_matches(exclude_urls, '', 1, 1000)),
     ADD CONSTRAINT ad_groups_keys_check CHECK (ads.valid_keys(keys)),
     ADD CONSTRAINT ad_groups_languages_check
-        CHECK (ads.each_matches(languages, '^[a-z]{2,8}(-[a-z0-9]{1,8})*$') AND ads.each_sized(languages, 2, 35));
+        CHECK (ads.each_matches(languages, '^[a-z]{2,8}(-[a-z0-9]{1,8})*$', 2, 35));
 
 ALTER TABLE ads.creatives
     DROP CONSTRAINT IF EXISTS creatives_click_url_check,

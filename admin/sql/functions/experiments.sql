@@ -22,20 +22,29 @@ SET search_path = pg_catalog, ads, pg_temp AS $$
     DO UPDATE SET p = least(l.p, excluded.p), looked_at = excluded.looked_at
 $$;
 
-CREATE OR REPLACE FUNCTION ads.start_experiment(experiment bigint) RETURNS void LANGUAGE plpgsql
-SET search_path = pg_catalog, ads, pg_temp AS $$
+-- An experiment that stays as it is until the end of the transaction. Refused if its status is
+-- another one, which `rule` explains.
+CREATE OR REPLACE FUNCTION ads.lock_experiment(experiment bigint, wanted ads.experiment_status, rule text)
+RETURNS ads.experiments LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp AS $$
 DECLARE
     e ads.experiments;
-    other bigint;
 BEGIN
     SELECT * INTO e FROM ads.experiments WHERE id = experiment FOR NO KEY UPDATE;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no experiment %', experiment USING ERRCODE = 'no_data_found';
     END IF;
-    IF e.status <> 'draft' THEN
-        RAISE EXCEPTION 'experiment % is %, and only a draft can be started', experiment, e.status
-            USING ERRCODE = 'invalid_parameter_value';
+    IF e.status <> wanted THEN
+        RAISE EXCEPTION 'experiment % is %, %', experiment, e.status, rule USING ERRCODE = 'invalid_parameter_value';
     END IF;
+    RETURN e;
+END $$;
+
+CREATE OR REPLACE FUNCTION ads.start_experiment(experiment bigint) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, ads, pg_temp AS $$
+DECLARE
+    e ads.experiments := ads.lock_experiment(experiment, 'draft', 'and only a draft can be started');
+    other bigint;
+BEGIN
     SELECT id INTO other FROM ads.experiments WHERE ad_group_id = e.ad_group_id AND status = 'running';
     IF FOUND THEN
         RAISE EXCEPTION 'experiment % runs in ad group % already: stop it first', other, e.ad_group_id
@@ -50,17 +59,9 @@ END $$;
 CREATE OR REPLACE FUNCTION ads.end_experiment(experiment bigint, chosen bigint, why jsonb) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, ads, pg_temp AS $$
 DECLARE
-    e ads.experiments;
     total bigint;
 BEGIN
-    SELECT * INTO e FROM ads.experiments WHERE id = experiment FOR NO KEY UPDATE;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'there is no experiment %', experiment USING ERRCODE = 'no_data_found';
-    END IF;
-    IF e.status <> 'running' THEN
-        RAISE EXCEPTION 'experiment % is %, not running', experiment, e.status
-            USING ERRCODE = 'invalid_parameter_value';
-    END IF;
+    PERFORM ads.lock_experiment(experiment, 'running', 'not running');
     IF chosen IS NOT NULL AND NOT EXISTS (SELECT FROM ads.variants WHERE experiment_id = experiment AND creative_id = chosen)
     THEN
         RAISE EXCEPTION 'creative % is no variant of experiment %', chosen, experiment

@@ -26,29 +26,18 @@ CREATE INDEX IF NOT EXISTS idx_ad_events_campaign_creative_type
 CREATE INDEX IF NOT EXISTS idx_ad_events_campaign_time
     ON ONLY ads.ad_events (campaign_id, "timestamp" DESC);
 
--- Where a partition has none of its own yet.
+-- Where a partition has none of its own yet: first all are built, then attached. With the last of
+-- its partitions an index of the parent becomes valid.
 -- each row is a statement
-SELECT format('CREATE INDEX CONCURRENTLY IF NOT EXISTS %I ON ads.%I %s',
-              c.relname || replace(i.relname, 'idx_ad_events', ''), c.relname,
-              substring(pg_get_indexdef(i.oid) FROM 'USING .*'))
+SELECT format(step.statement, c.relname || replace(i.relname, 'idx_ad_events', ''), c.relname,
+              substring(pg_get_indexdef(i.oid) FROM 'USING .*'), i.relname)
 FROM pg_inherits p
 JOIN pg_class c ON c.oid = p.inhrelid
 CROSS JOIN pg_index x
 JOIN pg_class i ON i.oid = x.indexrelid AND i.relname LIKE 'idx\_ad\_events\_%'
+CROSS JOIN (VALUES (1, 'CREATE INDEX CONCURRENTLY IF NOT EXISTS %1$I ON ads.%2$I %3$s'),
+                   (2, 'ALTER INDEX ads.%4$I ATTACH PARTITION ads.%1$I')) AS step (place, statement)
 WHERE p.inhparent = 'ads.ad_events'::regclass AND x.indrelid = p.inhparent
   AND NOT EXISTS (SELECT FROM pg_inherits a JOIN pg_index y ON y.indexrelid = a.inhrelid
                   WHERE a.inhparent = i.oid AND y.indrelid = c.oid)
-ORDER BY c.relname, i.relname;
-
--- With the last of its partitions an index of the parent becomes valid.
--- each row is a statement
-SELECT format('ALTER INDEX ads.%I ATTACH PARTITION ads.%I', i.relname,
-              c.relname || replace(i.relname, 'idx_ad_events', ''))
-FROM pg_inherits p
-JOIN pg_class c ON c.oid = p.inhrelid
-CROSS JOIN pg_index x
-JOIN pg_class i ON i.oid = x.indexrelid AND i.relname LIKE 'idx\_ad\_events\_%'
-WHERE p.inhparent = 'ads.ad_events'::regclass AND x.indrelid = p.inhparent
-  AND NOT EXISTS (SELECT FROM pg_inherits a JOIN pg_index y ON y.indexrelid = a.inhrelid
-                  WHERE a.inhparent = i.oid AND y.indrelid = c.oid)
-ORDER BY i.relname, c.relname;
+ORDER BY step.place, c.relname, i.relname;
