@@ -41,9 +41,9 @@ fuzz_names    := $(patsubst t/fuzz/%.cpp,%,$(wildcard t/fuzz/*.cpp))
 
 # ---- what people call ----------------------------------------------------------
 .PHONY: all help setup run run-full test test-long unit lint format bench fuzz asan-test valgrind-test \
-        tsan-test hup-test clang-test real-tests nginx-versions install clean nginx-tests module test-module cli FORCE
+        tsan-test hup-test clang-test real-tests nginx-versions install clean nginx-tests module test-module cli tag FORCE
 
-all: module cli ## build the module and the command into build/
+all: module cli tag ## build the module, the command and the tag into build/
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,7 +63,8 @@ run-full: ## the same on a private PostgreSQL
 
 test: ## set up, build and run every test in its short form
 	@scripts/setup build test
-	@scripts/setup browser || echo "make test: no browser, so its test is skipped"
+	@scripts/setup browser web || echo "make test: no browser or no node, so their tests are skipped"
+	@scripts/node-packages t/browser || echo "make test: so the tests in t/browser are skipped"
 	@rm -f $(skips)
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory all test-module
@@ -96,6 +97,14 @@ test-module:
 
 cli:
 	@scripts/progress "compiling the command" --no-print-directory V=1 -j$(jobs) $(BUILD)/nginx-ads
+
+# Without node there is no tag; make run does not wait for it.
+tag: ## build the tag for pages into build/tag, if node and npm are there
+	@if scripts/node-packages admin/tag; then $(MAKE) --no-print-directory $(BUILD)/tag/tag.js; \
+	 else echo "make tag: not built"; fi
+
+$(BUILD)/tag/tag.js: $(wildcard admin/tag/src/*.ts admin/tag/*.json) admin/tag/build.mjs
+	@node admin/tag/build.mjs $(BUILD)/tag
 
 $(BUILD)/nginx-ads: $(BUILD)/plain/nginx-ads
 	@cp -p $< $@
@@ -268,6 +277,8 @@ install: all ## install the module, the command and what goes with it (DESTDIR=,
 	sed 's|/usr/lib/|$(PREFIX)/lib/|' conf/nginx.conf > $(share)/nginx-ads/examples/nginx.conf
 	install -m 644 conf/catalog.json $(share)/nginx-ads/examples/catalog.json
 	install -m 644 docs/examples/*.json $(share)/nginx-ads/examples
+	[ ! -d $(BUILD)/tag ] || { install -d $(share)/nginx-ads/tag && \
+	    install -m 644 $(BUILD)/tag/*.js $(share)/nginx-ads && install -m 644 $(BUILD)/tag/package/* $(share)/nginx-ads/tag; }
 	$(BUILD)/nginx-ads validate --schema > $(share)/nginx-ads/catalog.schema.json
 	$(BUILD)/nginx-ads man > $(share)/man/man1/nginx-ads.1
 	$(BUILD)/nginx-ads completion bash > $(share)/bash-completion/completions/nginx-ads

@@ -23,6 +23,7 @@ my @names = qw(usr/lib/nginx/modules/ngx_http_ads_module.so usr/bin/nginx-ads us
     usr/share/nginx-ads/examples/first.json usr/share/man/man1/nginx-ads.1
     usr/share/bash-completion/completions/nginx-ads usr/share/zsh/vendor-completions/_nginx-ads usr/share/nginx-ads/examples/nginx.conf
     usr/share/nginx-ads/examples/catalog.json usr/lib/tmpfiles.d/nginx-ads.conf etc/nginx-ads/catalog.json);
+push @names, map { "usr/share/nginx-ads/$_" } qw(tag.js tag-consent.js tag-debug.js tag/package.json tag/index.js tag/index.d.ts) if -e 'build/tag/tag.js';
 is_deeply [ grep { !-s "$root/$_" } @names ], [], 'puts all in its place';
 ok !-e "$root/etc/nginx-ads/secret", 'no key goes into a package';
 
