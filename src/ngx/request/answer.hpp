@@ -34,6 +34,7 @@ struct RequestCtx {
     ngx_queue_t queue{};  // of the requests that wait for their work, or for the write
     bool queued = false;
     Work work = nullptr;
+    Work then = nullptr;  // once its events are written; nullptr: the answer is sent
     Answer answer;
     char* buffer = nullptr;        // of the worker, see memory_for()
     ngx_event_t* timer = nullptr;  // of a pixel that waits for another worker

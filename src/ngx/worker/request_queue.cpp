@@ -35,8 +35,9 @@ ngx_int_t RequestQueue::defer(ngx_http_request_t* r, Work work) noexcept {
     return NGX_DONE;
 }
 
-ngx_int_t RequestQueue::hold(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
+ngx_int_t RequestQueue::hold(ngx_http_request_t* r, RequestCtx* ctx, Work then) noexcept {
     ctx->work = nullptr;
+    ctx->then = then;
     put(r, ctx);
     return NGX_DONE;
 }
@@ -85,7 +86,8 @@ void RequestQueue::run() noexcept {
             ngx_http_finalize_request(r, rc);
         } else {
             worker_.recorder.flush();
-            ngx_http_finalize_request(r, send(r, ctx->answer));
+            ngx_http_finalize_request(
+                r, ctx->then == nullptr ? send(r, ctx->answer) : ctx->then(worker_, r, ctx));
         }
         ngx_http_run_posted_requests(c);
     }

@@ -21,9 +21,9 @@ public:
     // returns.
     ngx_int_t defer(ngx_http_request_t* r, Work work) noexcept;
 
-    // Holds the request until its events are written, and answers then. The work returns what this
-    // returns.
-    ngx_int_t hold(ngx_http_request_t* r, RequestCtx* ctx) noexcept;
+    // Holds the request until its events are written; what is to be done then is the answer, if it
+    // is nothing else. The work returns what this returns.
+    ngx_int_t hold(ngx_http_request_t* r, RequestCtx* ctx, Work then = nullptr) noexcept;
 
 private:
     static void on_end_of_turn(ngx_event_t* event);

@@ -1,0 +1,45 @@
+// Ads for a request, whatever asks for them: an endpoint, or a page that is being sent.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/base/query.hpp"
+#include "core/decide/explain.hpp"
+#include "core/decide/render.hpp"
+#include "ngx/request/answer.hpp"
+#include "ngx/request/visitor.hpp"
+
+namespace ads::ngx {
+
+class Worker;
+
+using Ads = FixedVector<Ad, kMaxPage>;
+
+struct AdRequest {
+    // Not an aggregate: that would clear all of it.
+    AdRequest(Worker& w, ngx_http_request_t* request, RequestCtx* context) noexcept
+        : worker(w), r(request), ctx(context) {}
+
+    Worker& worker;
+    ngx_http_request_t* r;
+    RequestCtx* ctx;
+    ServeQuery query;
+    const Visitor* known = nullptr;  // the visitor, if that was found out before
+    Visitor visitor;
+    Keys keys;
+    Request request;
+    Page page;
+    Ads ads;
+    std::vector<Refusal>* trace = nullptr;  // for debug=1
+};
+
+// Decides, and records what is served; false without memory. Requests are held until that is
+// written.
+bool decide_ads(AdRequest& a, std::span<const uint32_t> placements) noexcept;
+
+// Over a silent limit: as if there were no ad. Nothing is decided, taken or written.
+void refuse_ads(AdRequest& a, std::span<const uint32_t> placements) noexcept;
+
+}  // namespace ads::ngx
