@@ -35,6 +35,10 @@ for my $path ('validate', 'spool', 'spool cat', 'key', 'key generate', 'key chec
     like $out, qr/^Example:\n  nginx-ads \Q$path\E\b/m, "$path --help has an example";
 }
 
+run('help', 'campaign', 'list');
+is $exit, 0, 'help of a command';
+like $out, qr/^Usage: nginx-ads campaign list\b/m, 'is that of --help';
+
 run();
 is $exit, 2, 'no command: a usage error';
 is $out, '', 'with nothing on standard output';
@@ -45,6 +49,9 @@ is $exit, 2, 'half a command: a usage error';
 like $err, qr/^  cat +.*"nginx-ads spool" needs one of/ms, 'and the list of its commands';
 
 my @wrong = (
+    [['help', 'campain'],         qr/no command "nginx-ads campain": did you mean "campaign"\?/],
+    [['help', 'campaign', 'lst'], qr/no command "nginx-ads campaign lst": did you mean "list"\?/],
+    [['campain', '--help'],       qr/no command "nginx-ads campain": did you mean "campaign"\?/],
     [['valdate', 'x'], qr/no command "nginx-ads valdate": did you mean "validate"\?/],
     [['spool', 'cta'], qr/no command "nginx-ads spool cta": did you mean "cat"\?/],
     [['val'],        qr/did you mean "validate"\?/],

@@ -130,6 +130,9 @@ std::optional<Exit> read_command_line(CLI::App& app, const std::vector<std::stri
     } catch (const CLI::CallForVersion& e) {
         out().put(fmt::format("{}\n", e.what()));
     } catch (const CLI::Success&) {
+        if (const std::string fault = help_fault(app, arguments); !fault.empty()) {
+            throw Failure(Exit::usage, fault);
+        }
         add_exit_codes(app);
         out().put(app.help());
     } catch (const CLI::ParseError& e) {

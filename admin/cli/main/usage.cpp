@@ -98,11 +98,14 @@ std::string first_extra(std::string_view message) {
     return std::string(rest.substr(0, rest.find(' ')));
 }
 
+std::string no_command(const std::string& word, const Reached& reached) {
+    return with_advice(fmt::format("there is no command \"{} {}\"", reached.path, word), word,
+                       commands_of(*reached.app), reached);
+}
+
 std::string extra(const std::string& word, const Reached& reached) {
-    const auto commands = commands_of(*reached.app);
-    if (!word.starts_with('-') && !commands.empty()) {
-        return with_advice(fmt::format("there is no command \"{} {}\"", reached.path, word), word,
-                           commands, reached);
+    if (!word.starts_with('-') && !commands_of(*reached.app).empty()) {
+        return no_command(word, reached);
     }
     if (!word.starts_with('-')) {
         return fmt::format("\"{}\" is one argument too many: see \"{} --help\".", word,
@@ -115,9 +118,7 @@ std::string extra(const std::string& word, const Reached& reached) {
 
 std::string explain(const CLI::ParseError& error, const Reached& reached) {
     if (!reached.stray.empty()) {
-        return with_advice(
-            fmt::format("there is no command \"{} {}\"", reached.path, reached.stray),
-            reached.stray, commands_of(*reached.app), reached);
+        return no_command(reached.stray, reached);
     }
     const int code = error.get_exit_code();
     if (code == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
@@ -147,6 +148,11 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
         }
     }
     return best;
+}
+
+std::string help_fault(CLI::App& app, const std::vector<std::string>& arguments) {
+    const Reached reached = reach(app, arguments);
+    return reached.stray.empty() ? std::string() : no_command(reached.stray, reached);
 }
 
 Exit usage_error(CLI::App& app, const CLI::ParseError& error,

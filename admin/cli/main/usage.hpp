@@ -17,6 +17,10 @@ namespace ads::cli {
 // The one of `known` that is most like the word; empty if none is.
 std::string nearest(std::string_view word, const std::vector<std::string>& known);
 
+// What is wrong with the help that was asked for: a command that there is none of. Empty if
+// nothing is.
+std::string help_fault(CLI::App& app, const std::vector<std::string>& arguments);
+
 // Explains the error on standard error; for people with the help of an incomplete command.
 Exit usage_error(CLI::App& app, const CLI::ParseError& error,
                  const std::vector<std::string>& arguments, bool json);
