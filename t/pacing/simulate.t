@@ -294,8 +294,8 @@ subtest 'every strategy' => sub {
     catalog_of('budget.json', campaign(1, [group(10, {}, price => {model => 'cpm', amount_cents => 250})],
         budget => {type => 'daily', amount_cents => 5_000}));
     run('simulate', '--catalog', 'budget.json', @day, '--compare', '--days', 1);
-    like $out, qr/^probabilistic +5,000 +1(?:19\.99\d|20\.000)% +\S+ +1,000 /m, 'only probabilistic goes to the hard cap';
-    like $out, qr/^$_ +5,000 +\S+ +\S+ +0 /m, "$_ does not" for qw(asap even pid adaptive);
+    like $out, qr/^probabilistic +50\.00 +1(?:19\.99\d|20\.000)% +\S+ +10\.00 /m, 'only probabilistic goes to the hard cap';
+    like $out, qr/^$_ +50\.00 +\S+ +\S+ +0\.00 /m, "$_ does not" for qw(asap even pid adaptive);
 };
 
 done_testing();

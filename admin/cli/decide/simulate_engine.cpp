@@ -198,6 +198,7 @@ private:
         line.ad_group = group != nullptr ? group->id : 0;
         line.name = group != nullptr ? group->name : c.name;
         line.timezone = c.timezone;
+        line.currency = document_.currency;
         line.strategy = any.pacing.strategy;
         line.day_begin = last_begin_[campaign];
         line.minutes.resize(static_cast<size_t>((last_end_[campaign] - line.day_begin) / 60));

@@ -55,8 +55,9 @@ struct Line {
     Strategy strategy = Strategy::adaptive;
     Seconds day_begin = 0;
     std::string timezone;
-    double amount = 0;  // impressions, clicks or micro-cents
-    double used = 0;    // of the amount: served or confirmed
+    std::string currency;  // of the catalog; may be empty
+    double amount = 0;     // impressions, clicks or micro-cents
+    double used = 0;       // of the amount: served or confirmed
     uint64_t serves = 0;
     uint64_t impressions = 0;
     uint64_t clicks = 0;

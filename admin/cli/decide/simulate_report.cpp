@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "cli/common/json.hpp"
+#include "cli/common/money.hpp"
 #include "cli/common/output.hpp"
 #include "cli/common/table.hpp"
 #include "core/catalog/calendar.hpp"
@@ -50,14 +51,17 @@ std::string titled(const Line& line) {
                              : fmt::format("{}{} \"{}\"", what, id, printable(line.name));
 }
 
-const char* unit_of(const Line& line) {
-    return money(line) ? "cents" : line.of == LimitOf::clicks ? "clicks" : "impressions";
+// "100,000" or "50.00"
+std::string amount_text(const Line& line, double value) {
+    return money(line) ? rounded_money(shown(line, value))
+                       : grouped(static_cast<uint64_t>(std::llround(value)));
 }
 
-// "100,000 impressions"
-std::string aim_of(const Line& line) {
-    const auto whole = static_cast<uint64_t>(std::llround(shown(line, line.amount)));
-    return fmt::format("{} {}", grouped(whole), unit_of(line));
+// "100,000 impressions" or "50.00 EUR"
+std::string with_unit(const Line& line, double value) {
+    return money(line) ? rounded_money(shown(line, value), line.currency)
+                       : fmt::format("{} {}", amount_text(line, value),
+                                     line.of == LimitOf::clicks ? "clicks" : "impressions");
 }
 
 std::string clock_text(const Line& line, Seconds at) {
@@ -84,13 +88,13 @@ void put_line(const Line& line, std::string_view name, size_t names) {
         put_row(name, names, {"-", grouped(line.serves), "-", "-", "-", "-", "-", "-"});
         return;
     }
-    const auto over = static_cast<uint64_t>(std::ceil(shown(line, line.over)));
+    const double over = std::ceil(shown(line, line.over));
     const std::string worst = line.worst_after > 0
                                   ? fmt::format("{:.1f}/{:.1f}x", line.worst, line.worst_after)
                                   : fmt::format("{:.1f}x", line.worst);
     put_row(name, names,
-            {grouped(static_cast<uint64_t>(std::llround(shown(line, line.amount)))),
-             percent(delivered(line), 3), percent(billed(line), 2), grouped(over),
+            {amount_text(line, line.amount), percent(delivered(line), 3), percent(billed(line), 2),
+             money(line) ? rounded_money(over) : grouped(static_cast<uint64_t>(over)),
              percent(line.rmse, 2), worst, percent(line.dark, 1),
              line.exhausted_at == 0 ? "-" : clock_text(line, line.exhausted_at)});
 }
@@ -119,12 +123,12 @@ std::string said(const Scenario& scenario, const Simulated& one) {
 // Of a goal or a lifetime budget: all days.
 void put_total(const Line& line, bool compared, size_t width) {
     if (line.total > 0) {
-        out().put(wrapped(fmt::format("{}{}: {} of {} {} on all days, {}", titled(line),
-                                      compared ? fmt::format(", {}", name_of(line.strategy)) : "",
-                                      grouped(static_cast<uint64_t>(shown(line, line.total_used))),
-                                      grouped(static_cast<uint64_t>(shown(line, line.total))),
-                                      unit_of(line), percent(line.total_used / line.total, 3)),
-                          0, width));
+        out().put(
+            wrapped(fmt::format("{}{}: {} of {} on all days, {}", titled(line),
+                                compared ? fmt::format(", {}", name_of(line.strategy)) : "",
+                                amount_text(line, line.total_used), with_unit(line, line.total),
+                                percent(line.total_used / line.total, 3)),
+                    0, width));
     }
 }
 
@@ -147,7 +151,7 @@ void put_chart(const Line& line, size_t width) {
         rows[row_of(minute.used)][c] = '*';
     }
     out().put(fmt::format("\n{}, {}, {}: * delivered . target\n", titled(line),
-                          name_of(line.strategy), aim_of(line)));
+                          name_of(line.strategy), with_unit(line, line.amount)));
     for (size_t r = 0; r < kChartRows; r++) {
         const double top = most * static_cast<double>(kChartRows - r) / double{kChartRows};
         out().put(fmt::format(" {:>4.0f}% |{}\n", line.amount > 0 ? 100 * top / line.amount : 0,
@@ -388,7 +392,7 @@ std::string svg_of(const Scenario& scenario, const Runs& runs) {
         panels += fmt::format("<g transform='translate(0 {})'>\n{}", count++ * kPanelHeight,
                               frame(first, most));
         panels += fmt::format("<text x='{}' y='20' font-weight='bold'>{}, {}</text>\n", kLeft,
-                              escaped(titled(first)), aim_of(first));
+                              escaped(titled(first)), with_unit(first, first.amount));
         // The target of the last: `adaptive`, where all are compared.
         panels += fmt::format(
             "<polyline fill='none' stroke='#71717a' stroke-width='1.5' stroke-dasharray='5 4' "
