@@ -89,6 +89,11 @@ subtest 'stop and start' => sub {
     becomes($ngx, '1 2 3 4', 'as before');
     ($rc, $text) = told('start', '--state', $state, '--campaign', 9);
     is "$rc $text", "0 None of that was stopped.\nNothing is stopped now.\n", 'what was not stopped';
+
+    ($rc, $text) = told('stop', '--state', $state, '--campaign', 'Autumn sale');
+    is "$rc $text", "0 stopped: campaign 2\n", 'a campaign by its name';
+    ($rc, $text) = told('start', '--state', $state, '--campaign', 'Autumn sale');
+    is "$rc $text", "0 lifted: campaign 2\nNothing is stopped now.\n", 'and lifted by it';
 };
 
 subtest 'a name that the catalog does not have' => sub {
@@ -96,6 +101,7 @@ subtest 'a name that the catalog does not have' => sub {
         [ [ '--campaign', 22 ],               qr/^nginx-ads: campaign 22 is not in the catalog .*catalog\.json: did you mean campaign 2 "Autumn sale"\?$/m ],
         [ [ '--advertiser', 'acme #1' ],      qr/^nginx-ads: advertiser "acme #1" is not in the catalog .*: did you mean "Acme #1"\?$/m ],
         [ [ '--advertiser', 'quite another' ], qr/^nginx-ads: advertiser "quite another" is not in the catalog \S+catalog\.json; --force stops it all the same\.$/m ],
+        [ [ '--campaign', 'Autumn sail' ],    qr/^nginx-ads: there is no campaign "Autumn sail" in the catalog \S+catalog\.json: did you mean "Autumn sale"\?$/m ],
         [ [ '--campaign', 1, '--campaign', 99_999 ], qr/^nginx-ads: campaign 99999 is not in the catalog/m ],
     );
     for (@table) {
@@ -216,7 +222,7 @@ subtest 'a command line that is wrong' => sub {
         [ [ 'stop', '--all' ],                                     2, qr/which node\? Name its state folder/ ],
         [ [ 'start', '--state', $state ],                          2, qr/say what to lift/ ],
         [ [ 'stop', '--state', "$state/none", '--all' ],           3, qr/none is no folder that can be seen/ ],
-        [ [ 'stop', '--state', $state, '--campaign', 'x' ],        2, qr/must be a whole number from 1/ ],
+        [ [ 'stop', '--state', $state, '--campaign', 'x' ],        1, qr/there is no campaign "x" in the catalog/ ],
         [ [ 'stop', '--state', $state, '--all', '--reason', 'x' x 257 ], 2, qr/--reason: must be at most 256 bytes/ ],
         [ [ 'stop', '--state', $state, '--all', '--as', 'x' x 65 ], 2, qr/--as: must be at most 64 bytes/ ],
         [ [ 'stop', '--state', $state, '--all', '--status-url', 'http://127.0.0.1:1/' ], 3, qr/127\.0\.0\.1/ ],

@@ -352,6 +352,8 @@ subtest 'an end' => sub {
     is run('dispatch', 'retry'), 2, 'retry wants to know of what';
     run('dispatch', 'retry', '--creative', 5);
     is $out, "0 pixels queued again\n", 'of another creative there is none';
+    run('dispatch', 'retry', '--creative', 'Broken');
+    is $err, qq(nginx-ads: there is no creative "Broken".\n), 'nor one of that name';
     run('dispatch', 'retry', '--creative', 110, '--json');
     is_deeply json($out), { queued => 1 }, 'it may be queued again';
     is $db->value('SELECT tries FROM ads.pixel_queue'), 0, 'with all its tries';

@@ -80,6 +80,9 @@ like $out, qr/^Campaign 1 Autumn, active, lifetime budget 1000\.00$/m, 'for peop
 like $out, qr/^  2026-11-16 +10\.00  #{32}$/m, 'a bar for each day';
 like $out, qr/^  the budget lasts 90\.0 days, until 2027-02-14$/m, 'how long it lasts';
 like $out, qr/^  projected total: 545\.00$/m, 'and what it comes to';
+is summary('Autumn'), 'Will deliver 54 % of its budget by 30 Dec.', 'a campaign by its name';
+is run('forecast', 'campaign', 'Autum'), 1, 'an unknown one';
+is $err, qq(nginx-ads: there is no campaign "Autum".\n), 'is named';
 is summary(6), 'Will deliver 100 % of its budget by 19 Nov, before the flight ends on 30 Dec.', 'early is early';
 is summary(2), "Will deliver 25 % of each day's budget until 26 Nov.", 'a daily budget is not used up';
 is summary(3), 'Will deliver 0 % of its budget: nothing was spent in the last 7 days.', 'nothing spent';
@@ -135,7 +138,7 @@ creative,name,requests,unfilled,fill_rate,serves,impressions,viewables,viewable_
 31,"A ""good"", one",,,,0,10000,0,0,20,0.002,0,7,10000,1000
 32,'=1+1,,,,50,0,0,,0,,3,0,0,
 CSV
-run('report', '--by', 'creative', '--campaign', 1);
+run('report', '--by', 'creative', '--campaign', 'Autumn');
 like $out, qr/^CREATIVE +NAME +SERVES +IMPRESSIONS +VIEWABLE +CLICKS +CTR +CONVERSIONS +INVALID +SPEND +ECPM$/m, 'a table';
 like $out, qr/^ *31 +A "good", one +0 +10,000 +0\.0% +20 +0\.20% +0 +7 +100\.00 +10\.00$/m, 'for people';
 like $out, qr/^total +50 +10,000 +0\.0% +20 +0\.20% +3 +7 +100\.00 +10\.00$/m, 'with a total';
@@ -237,7 +240,7 @@ is run('forecast', 'campaign', 1, '--database', $pg->conninfo(user => 'report'))
 
 for my $case (
     [ 1, qr/there is no campaign 99\./,                  'forecast', 'campaign', 99 ],
-    [ 2, qr/must be a whole number/,                     'forecast', 'campaign', 'x' ],
+    [ 1, qr/there is no campaign "x"\./,                 'forecast', 'campaign', 'x' ],
     [ 2, qr/needs one of the commands/,                  'forecast' ],
     [ 2, qr/--by/,                                       'report', '--by', 'week' ],
     [ 2, qr/must be one or two of campaign/,             'report', '--by', 'campaign,day,hour' ],

@@ -8,6 +8,7 @@
 #include "cli/common/table.hpp"
 #include "cli/creative/dispatcher.hpp"
 #include "cli/main/commands.hpp"
+#include "cli/manage/manage_edit.hpp"
 #include "cli/why/node_status.hpp"
 
 namespace ads::cli {
@@ -215,9 +216,11 @@ Exit retry(const Options& options) {
     }
     Database database(options.work.database, "nginx-ads dispatch");
     try {
+        const std::string creative =
+            options.all ? "" : found_id(database, Kind::creative, options.creative);
         const std::string revived =
             database.value("SELECT ads.revive_pixels($1)",
-                           {options.all ? Param() : Param(std::string_view(options.creative))});
+                           {options.all ? Param() : Param(std::string_view(creative))});
         if (options.json) {
             const Json root(json_object());
             json_object_set_new(root.get(), "queued", number_json(std::stoull(revived)));
@@ -322,9 +325,8 @@ void add_dispatch(Arguments& app, Command& chosen) {
 
     auto* again = sub->add_subcommand("retry", "Queue again what was given up");
     add_database(again, options);
-    again->add_option("--creative", options->creative, "Pixels of this one")
-        ->check(whole_number(1, 4294967295))
-        ->option_text("ID");
+    again->add_option("--creative", options->creative, "Pixels of this one, by its id or name")
+        ->option_text("CREATIVE");
     again->add_flag("--all", options->all, "All of them");
     again->add_flag("--json", options->json, "Print an object");
     again->footer("Example:\n  nginx-ads dispatch retry --creative 32");

@@ -6,9 +6,9 @@
 
 #include "cli/common/json.hpp"
 #include "cli/common/money.hpp"
-#include "cli/common/options.hpp"
 #include "cli/common/table.hpp"
 #include "cli/main/commands.hpp"
+#include "cli/manage/manage_edit.hpp"
 #include "cli/report/forecast_data.hpp"
 
 namespace ads::cli {
@@ -17,7 +17,7 @@ namespace {
 
 struct Options {
     std::string database;
-    Id campaign = 0;
+    std::string campaign;  // its id or name
     bool json = false;
 };
 
@@ -115,7 +115,9 @@ void show_json(const Forecast& f) {
 Exit forecast(const Options& options) {
     Database database(options.database, "nginx-ads forecast");
     try {
-        const Forecast forecast = read_forecast(database, options.campaign);
+        const Id campaign = static_cast<Id>(
+            id_of(Kind::campaign, found_id(database, Kind::campaign, options.campaign)));
+        const Forecast forecast = read_forecast(database, campaign);
         options.json ? show_json(forecast) : show(forecast);
     } catch (const SqlError& e) {
         throw explained(e);
@@ -131,9 +133,8 @@ void add_forecast(Arguments& app, Command& chosen) {
                                    "Say how much of a budget or goal will be delivered by when");
     sub->require_subcommand(1);
     auto* campaign = sub->add_subcommand("campaign", "Of a campaign, by its last 7 days");
-    campaign->add_option("ID", options->campaign, "The campaign")
+    campaign->add_option("CAMPAIGN", options->campaign, "Its id or name")
         ->required()
-        ->check(whole_number(1, 0xffff'ffff))
         ->option_text(" ");
     campaign->add_option("--db,--database", options->database, kDatabaseHelp)
         ->option_text("CONNINFO");
@@ -143,7 +144,7 @@ void add_forecast(Arguments& app, Command& chosen) {
         "delivered; without a budget, of the goals of the ad groups.\n"
         "\n"
         "Example:\n"
-        "  nginx-ads forecast campaign 7");
+        "  nginx-ads forecast campaign Autumn");
     campaign->callback([options, &chosen] { chosen = [options] { return forecast(*options); }; });
 }
 

@@ -11,6 +11,7 @@
 #include "cli/common/options.hpp"
 #include "cli/common/table.hpp"
 #include "cli/main/commands.hpp"
+#include "cli/manage/manage_edit.hpp"
 #include "cli/report/report_data.hpp"
 
 namespace ads::cli {
@@ -291,10 +292,25 @@ Validator is_bound() {
         "DAY", {"today", "yesterday", "now"});
 }
 
-Exit report(const Options& options) {
+// A placement that has left the catalog still has figures.
+std::string placement_of(Database& database, const std::string& text) {
+    const bool counted =
+        database.value("SELECT EXISTS (SELECT FROM ads.event_hours WHERE placement = $1)",
+                       {text}) == "t";
+    return counted ? text : found_id(database, Kind::placement, text);
+}
+
+Exit report(Options& options) {
     Database database(options.database, "nginx-ads report");
+    auto& query = options.query;
     try {
-        const Report report = read_report(database, options.query);
+        if (!query.campaign.empty()) {
+            query.campaign = found_id(database, Kind::campaign, query.campaign);
+        }
+        if (!query.placement.empty()) {
+            query.placement = placement_of(database, query.placement);
+        }
+        const Report report = read_report(database, query);
         options.json || options.format == "json" ? show_json(options, report)
         : options.format == "csv"                ? show_csv(options, report)
                                                  : show_table(options, report);
@@ -315,12 +331,12 @@ void add_report(Arguments& app, Command& chosen) {
                                 fmt::join(all_report_dimensions(), ", ")))
         ->check(is_report_by())
         ->option_text("WHAT");
-    sub->add_option("--campaign", query.campaign, "Only this campaign")
-        ->check(whole_number(1, 0xffff'ffff))
-        ->option_text("ID");
+    sub->add_option("--campaign", query.campaign, "Only this campaign, by its id or name")
+        ->option_text("CAMPAIGN");
     sub->add_option("--advertiser", query.advertiser, "Only this advertiser's campaigns")
         ->option_text("NAME");
-    sub->add_option("--placement", query.placement, "Only this placement")->option_text("ID");
+    sub->add_option("--placement", query.placement, "Only this placement, by its id or name")
+        ->option_text("PLACEMENT");
     sub->add_option("--from", query.from,
                     "The first day, as in 2026-11-18, today or yesterday; or a time (default 30 "
                     "days ago)")

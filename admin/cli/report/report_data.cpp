@@ -127,9 +127,8 @@ Rows run_report(Database& database, const ReportQuery& query, const std::string&
     const auto given = [](const std::string& text) {
         return text.empty() ? Param() : Param(std::string_view(text));
     };
-    const std::string campaign = query.campaign == 0 ? "" : std::to_string(query.campaign);
     const std::string most = std::to_string(limit);
-    return database.run(kReport, {by, since, until, given(campaign), query.zone,
+    return database.run(kReport, {by, since, until, given(query.campaign), query.zone,
                                   given(query.advertiser), given(query.placement), shift, most});
 }
 

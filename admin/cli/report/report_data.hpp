@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "cli/common/database.hpp"
-#include "core/base/types.hpp"
 
 namespace ads::cli {
 
@@ -17,9 +16,9 @@ struct ReportQuery {
     std::string from;             // is_period_bound(); empty: 30 days ago
     std::string to;               // the same; empty: now
     std::string zone = "UTC";
-    Id campaign = 0;         // 0: all
+    std::string campaign;    // its id; empty: all
     std::string advertiser;  // empty: all
-    std::string placement;   // empty: all
+    std::string placement;   // its slug; empty: all
     uint64_t limit = 0;      // 0: all rows
     bool previous = false;   // with the figures of the period before
 };

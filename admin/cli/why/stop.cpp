@@ -3,11 +3,13 @@
 // the catalog that the node serves: a stop that stops nothing would be a lie.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -36,7 +38,7 @@ struct Options {
     bool lift = false;  // start
     std::string folder;
     bool all = false;
-    std::vector<uint32_t> campaigns;
+    std::vector<std::string> campaigns;  // ids or names
     std::vector<std::string> advertisers;
     std::string reason;
     std::string actor;
@@ -46,22 +48,6 @@ struct Options {
     std::string timeout = "5s";
     bool json = false;
 };
-
-std::vector<Stop> named(const Options& options) {
-    std::vector<Stop> stops;
-    if (options.all) {
-        stops.emplace_back();
-    }
-    for (const uint32_t campaign : options.campaigns) {
-        stops.emplace_back().what = Stop::What::campaign;
-        stops.back().campaign = campaign;
-    }
-    for (const auto& name : options.advertisers) {
-        stops.emplace_back().what = Stop::What::advertiser;
-        stops.back().advertiser = name;
-    }
-    return stops;
-}
 
 std::string folder_of(const Options& options) {
     std::string folder = options.folder;
@@ -191,12 +177,76 @@ std::string unknown(const Catalog& catalog, const Stop& stop) {
                        best.empty() ? "" : fmt::format(": did you mean {}?", best));
 }
 
+std::optional<uint32_t> id_in(const std::string& text) {
+    uint32_t id = 0;
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), id);
+    return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() && id > 0
+               ? std::optional(id)
+               : std::nullopt;
+}
+
+// The only campaign of that name. Throws Failure.
+uint32_t campaign_named(const Catalog& catalog, const std::string& name) {
+    std::vector<uint32_t> ids;
+    std::vector<std::string> names;
+    for (const auto& [id, known] : catalog.campaigns) {
+        names.push_back(known);
+        if (known == name) {
+            ids.push_back(id);
+        }
+    }
+    if (ids.size() == 1) {
+        return ids[0];
+    }
+    if (ids.size() > 1) {
+        throw Failure(Exit::bad_input,
+                      fmt::format("several campaigns are called \"{}\": {}. Give the id.",
+                                  printable(name), fmt::join(ids, ", ")));
+    }
+    const std::string best = nearest(name, names);
+    throw Failure(
+        Exit::bad_input,
+        fmt::format("there is no campaign \"{}\" in the catalog {}{}", printable(name),
+                    catalog.path,
+                    best.empty() ? "." : fmt::format(": did you mean \"{}\"?", printable(best))));
+}
+
+// What the command line names. Names of campaigns are looked up in the catalog.
+std::vector<Stop> named(const Options& options, const std::string& folder) {
+    std::vector<Stop> stops;
+    if (options.all) {
+        stops.emplace_back();
+    }
+    std::optional<Catalog> catalog;
+    for (const auto& campaign : options.campaigns) {
+        std::optional<uint32_t> id = id_in(campaign);
+        if (!id) {
+            std::string error;
+            if (!catalog && !(catalog = read_catalog(options, folder, error))) {
+                throw Failure(Exit::failed,
+                              fmt::format("cannot look up campaign \"{}\": {}; give its id, or the "
+                                          "catalog with --catalog FILE.",
+                                          printable(campaign), error));
+            }
+            id = campaign_named(*catalog, campaign);
+        }
+        stops.emplace_back().what = Stop::What::campaign;
+        stops.back().campaign = *id;
+    }
+    for (const auto& name : options.advertisers) {
+        stops.emplace_back().what = Stop::What::advertiser;
+        stops.back().advertiser = name;
+    }
+    return stops;
+}
+
 // Throws Failure if the catalog does not have what is to be stopped, or cannot say so,
 // unless that is forced.
-void check_targets(const Options& options, const std::string& folder) {
+void check_targets(const Options& options, const std::string& folder,
+                   const std::vector<Stop>& wanted) {
     std::optional<Catalog> catalog;
     std::string error;
-    for (const auto& stop : named(options)) {
+    for (const auto& stop : wanted) {
         if (stop.what == Stop::What::all) {
             continue;
         }
@@ -255,10 +305,10 @@ struct Edited {
 
 // The same text with lines added or removed. A list that cannot be read is only ever
 // replaced by lifting all of it.
-Edited edit(const std::string& text, const Options& options, const std::string& path) {
+Edited edit(const std::string& text, const Options& options, std::vector<Stop> wanted,
+            const std::string& path) {
     std::string error;
     const auto list = StopList::parse(text, error);
-    auto wanted = named(options);
     if (!list && !(options.lift && options.all)) {
         throw Failure(Exit::bad_input, fmt::format("{}: {}.", path, error));
     }
@@ -397,7 +447,7 @@ Exit list(const Options& options) {
 }
 
 Exit run(const Options& options) {
-    if (named(options).empty()) {
+    if (!options.all && options.campaigns.empty() && options.advertisers.empty()) {
         if (options.lift) {
             throw Failure(Exit::usage,
                           "say what to lift: --all, --campaign ID or --advertiser NAME.");
@@ -406,8 +456,9 @@ Exit run(const Options& options) {
     }
     const std::string folder = folder_of(options);
     const std::string path = folder + "/stopped";
+    std::vector<Stop> wanted = named(options, folder);
     if (!options.lift) {
-        check_targets(options, folder);
+        check_targets(options, folder, wanted);
     }
     Edited edited;
     {
@@ -417,7 +468,7 @@ Exit run(const Options& options) {
         if (rc != 0 && rc != ENOENT) {
             throw Failure(Exit::failed, fmt::format("{}: {}.", path, std::strerror(rc)));
         }
-        edited = edit(text, options, path);
+        edited = edit(text, options, std::move(wanted), path);
         write_atomically(path, edited.text, 0644);  // workers are somebody else
     }
     if (const std::string url = status_url(options.url); !url.empty()) {
@@ -446,9 +497,9 @@ void add(Arguments& app, Command& chosen, bool lift) {
     sub->add_option("--state", options->folder, "The node's state folder, as in ads_state")
         ->option_text("DIR");
     sub->add_flag("--all", options->all, lift ? "Lift all of it" : "Everything");
-    sub->add_option("--campaign", options->campaigns, "This campaign; may be repeated")
-        ->check(whole_number(1, 0xffff'ffff))
-        ->option_text("ID");
+    sub->add_option("--campaign", options->campaigns,
+                    "This campaign, by its id or name; may be repeated")
+        ->option_text("CAMPAIGN");
     sub->add_option("--advertiser", options->advertisers,
                     "The campaigns of this advertiser, named as in the catalog; may be repeated")
         ->option_text("NAME");
@@ -459,12 +510,12 @@ void add(Arguments& app, Command& chosen, bool lift) {
         sub->add_option("--as", options->actor, "Who stops it (default $SUDO_USER or $USER)")
             ->check(at_most(Stop::kMaxBy))
             ->option_text("NAME");
-        sub->add_option("--catalog", options->catalog,
-                        "The catalog to look the name up in (default: that of the node)")
-            ->option_text("FILE");
         sub->add_flag("--force", options->force,
                       "Stop it even if the catalog does not have it or cannot be read");
     }
+    sub->add_option("--catalog", options->catalog,
+                    "The catalog to look names up in (default: that of the node)")
+        ->option_text("FILE");
     sub->add_option("--status-url", options->url,
                     "Wait until the node follows (default: nginx-ads.conf)")
         ->check(is_web_address())
