@@ -48,6 +48,15 @@ std::string member_of(Reason reason) {
     return fmt::format("targeting.{}s", name_of(reason));
 }
 
+// Whether it was the shared cap of visitors without consent that refused, rather than that of
+// a visitor: most serves were theirs, or there were none, by which nobody can have seen it.
+bool refused_anonymous(const catalog::AdGroup& group, const Counts& counts) {
+    const bool daily = !group.frequency_caps.empty() &&
+                       std::all_of(group.frequency_caps.begin(), group.frequency_caps.end(),
+                                   [](const auto& cap) { return cap.unit == CapUnit::day; });
+    return counts.serves == 0 ? daily : 2 * counts.anonymous >= counts.serves;
+}
+
 }  // namespace
 
 void add_count_causes(const catalog::AdGroup& group, const Counts& counts,
@@ -79,6 +88,22 @@ void add_count_causes(const catalog::AdGroup& group, const Counts& counts,
                     member_of(*refused.reason), named(o), number(refused)),
                 "widen it; if none of it is right, check what the node takes it from: ads_geo, "
                 "ads_device, ads_language, ads_key, or url=");
+            if (*refused.reason == Reason::key) {
+                add(Kind::consent, Extent::maybe,
+                    fmt::format("{} of {} may ask for a key that is used only with consent",
+                                member_of(Reason::key), named(o)),
+                    "see which keys are \"personal\" in ads_key, and what visitors allow: "
+                    "nginx-ads "
+                    "consent check");
+            }
+        } else if (*refused.reason == Reason::frequency && share(refused.count) >= kMost &&
+                   refused_anonymous(group, counts)) {
+            add(Kind::consent, Extent::some,
+                fmt::format("{} has a frequency cap, so that visitors without consent share "
+                            "ads_anonymous_cap: it served {} of them today and refused {}",
+                            named(o), counts.anonymous, number(refused)),
+                "raise ads_anonymous_cap in nginx.conf; if visitors do consent, check ads_consent "
+                "and ads_session_cookie: nginx-ads consent check");
         } else if (*refused.reason == Reason::frequency && share(refused.count) >= kMost) {
             add(Kind::frequency, Extent::some,
                 fmt::format("the frequency cap of {}, {}, was reached by {:.0f}% of the visitors "

@@ -62,15 +62,7 @@ Verdict verdict_of(const std::vector<Cause>& causes) {
 Diagnoser::Diagnoser(catalog::Document document, Facts facts) : facts_(std::move(facts)) {
     facts_.currency = document.currency;
     node_ = std::make_unique<HeapNode>(std::move(document), kSeed);
-    node_->publish(facts_.now);
-    for (const auto& [id, delivered] : facts_.delivered) {
-        if (const uint32_t group = node_->image().find_group(id); group != kNone) {
-            node_->count_delivered(group, delivered, facts_.now);
-        }
-    }
-    node_->catch_up(facts_.now);
-    node_->tick(facts_.now * 1000);
-    node_->suspend_pacing(facts_.now);
+    node_->publish_delivered(facts_.delivered, facts_.now);
     stopped_ = facts_.stops.apply(node_->image());
     node_->view().stop(stopped_.groups);
     vocabulary_.emplace(node_->document());

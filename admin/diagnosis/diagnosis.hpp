@@ -39,6 +39,7 @@ enum class Kind : uint8_t {
     price,      // a higher price does
     together,   // its set cannot be filled
     frequency,  // most visitors have seen it often enough
+    consent,    // visitors without consent share a cap, or are not known well enough
     share,      // many others are drawn as well
 };
 
@@ -102,6 +103,7 @@ struct Refused {
 struct Counts {
     std::string day;
     uint64_t serves = 0;
+    uint64_t anonymous = 0;  // of these, to visitors who share ads_anonymous_cap
     uint64_t impressions = 0;
     uint64_t viewables = 0;
     uint64_t clicks = 0;
@@ -206,7 +208,8 @@ template <>
 struct Names<diagnosis::Kind> {
     static constexpr auto list = std::to_array<std::string_view>(
         {"stop", "status", "flight", "schedule", "weight", "creative", "floor", "placement",
-         "budget", "cap", "goal", "targeting", "tier", "price", "together", "frequency", "share"});
+         "budget", "cap", "goal", "targeting", "tier", "price", "together", "frequency", "consent",
+         "share"});
 };
 template <>
 struct Names<diagnosis::Extent> {

@@ -40,11 +40,7 @@ Delivered delivered_by(Id group, const Facts& facts) {
 // Why an ad group that is alone in its placements is not drawn.
 Reason refusal(const catalog::Document& part, const Delivered& delivered, Seconds now) {
     HeapNode node(part, kSeed);
-    node.publish(now);
-    node.count_delivered(0, delivered, now);
-    node.catch_up(now);
-    node.tick(now * 1000);
-    node.suspend_pacing(now);
+    node.publish_delivered({{part.campaigns[0].ad_groups[0].id, delivered}}, now);
     const Request request{.now = now * 1000};
     std::vector<Refusal> refusals;
     for (uint32_t placement = 0; placement < part.placements.size(); placement++) {

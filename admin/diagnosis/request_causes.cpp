@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "core/decide/explain.hpp"
 #include "diagnosis/diagnosis.hpp"
@@ -17,6 +18,7 @@ namespace {
 constexpr uint32_t kProbes = 128;
 constexpr uint64_t kSeed = 20'260'101;
 constexpr size_t kKeysOfOne = 6;
+constexpr uint32_t kFewOf = 10;             // drawn for fewer than one of so many requests
 constexpr const char* kOther = "zz-other";  // a value that nobody targets
 
 // A request that keeps its own texts.
@@ -323,16 +325,47 @@ private:
                 std::string(image_.text(group.name))};
     }
 
-    // Those who took the requests, the one with the most first.
-    std::vector<uint32_t> takers(const Outcome& outcome) const {
+    // Placements in which the same thing happens to its requests.
+    struct Places {
+        std::vector<const Outcome*> outcomes;
+        std::vector<uint32_t> takers;  // of the requests, the one with the most first
+
+        uint32_t sum(uint32_t Outcome::*count) const {
+            uint32_t all = 0;
+            for (const Outcome* outcome : outcomes) {
+                all += outcome->*count;
+            }
+            return all;
+        }
+    };
+
+    Places merged(std::vector<const Outcome*> outcomes) const {
+        std::map<uint32_t, uint32_t> by;
+        for (const Outcome* outcome : outcomes) {
+            for (const auto& [group, count] : outcome->by) {
+                by[group] += count;
+            }
+        }
         std::vector<uint32_t> list;
-        for (const auto& [group, count] : outcome.by) {
+        for (const auto& [group, count] : by) {
             list.push_back(group);
         }
-        std::stable_sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {
-            return outcome.by.at(a) > outcome.by.at(b);
-        });
+        std::stable_sort(list.begin(), list.end(),
+                         [&](uint32_t a, uint32_t b) { return by.at(a) > by.at(b); });
+        return {std::move(outcomes), std::move(list)};
+    }
+
+    std::vector<std::string> slugs(const Places& places) const {
+        std::vector<std::string> list;
+        for (const Outcome* outcome : places.outcomes) {
+            list.emplace_back(image_.text(image_.placements()[outcome->placement].slug));
+        }
         return list;
+    }
+
+    // "placement home-top", "placements home-top and side"
+    static std::string in_words(const std::vector<std::string>& slugs) {
+        return fmt::format("placement{} {}", slugs.size() == 1 ? "" : "s", listed(slugs));
     }
 
     bool limited(const Outcome& outcome) const {
@@ -347,99 +380,105 @@ private:
         return outcome.higher < outcome.asked && !outbid;
     }
 
+    // One cause for all placements in which the same ad group, or the same tier, is in the way.
     void add_rivals(const std::vector<Outcome>& outcomes) {
         const bool everywhere =
             std::all_of(outcomes.begin(), outcomes.end(), [&](const Outcome& outcome) {
                 return outcome.asked > 0 && !shared(outcome) && !limited(outcome);
             });
+        using Rival = std::tuple<Kind, bool, uint32_t>;  // kind, limited, tier or ad group
+        std::map<Rival, std::vector<const Outcome*>> rivals;
         for (const auto& outcome : outcomes) {
             if (outcome.asked == 0) {
                 continue;
             }
+            const auto add = [&](Kind kind, uint32_t which) {
+                rivals[{kind, limited(outcome), which}].push_back(&outcome);
+            };
             if (outcome.higher == outcome.asked) {
-                add_tier(outcome, everywhere);
+                const uint32_t first = merged({&outcome}).takers[0];
+                add(Kind::tier, static_cast<uint32_t>(image_.groups()[first].priority));
             } else if (!group_.targeting.include_urls.empty()) {
                 continue;  // no page of its own was asked for
             } else if (!shared(outcome)) {
-                add_price(outcome, everywhere);
-            } else {
-                add_share(outcome);
+                add(Kind::price, merged({&outcome}).takers[0]);
+            } else if (outcome.won * kFewOf < outcome.asked && outcome.same > 0) {
+                rivals[{Kind::share, true, 0}].push_back(&outcome);
             }
+        }
+        for (const auto& [rival, list] : rivals) {
+            const Kind kind = std::get<Kind>(rival);
+            const Extent extent = std::get<bool>(rival) ? Extent::maybe
+                                  : everywhere          ? Extent::all
+                                                        : Extent::some;
+            const Places places = merged(list);
+            causes_.push_back(kind == Kind::tier    ? tier(places, extent)
+                              : kind == Kind::price ? price(places, extent)
+                                                    : share(places));
         }
     }
 
-    void add_tier(const Outcome& outcome, bool everywhere) {
-        const auto list = takers(outcome);
+    Cause tier(const Places& places, Extent extent) const {
+        const auto& list = places.takers;
         const GroupRecord& first = image_.groups()[list[0]];
         std::vector<std::string> names;
         for (const uint32_t index : list) {
             names.push_back(ads::diagnosis::named(object(index)).substr(3));  // without "ad "
         }
-        const std::string slug(image_.text(image_.placements()[outcome.placement].slug));
+        const auto where = slugs(places);
         const Object o = object(list[0]);
-        Cause cause{Kind::tier, Extent::some, o, {}, {}, {slug}};
-        if (limited(outcome)) {
-            cause.extent = Extent::maybe;
-            cause.what = fmt::format(
-                "{} {} {} before {} in placement {}: it gets what their limits leave",
-                name_of(first.priority), listed(names), names.size() == 1 ? "goes" : "go",
-                ads::diagnosis::named(object_of(group_)), slug);
-        } else {
-            cause.extent = everywhere ? Extent::all : Extent::some;
-            cause.what = fmt::format(
-                "{} {} {} every request of placement {}{}", name_of(first.priority), listed(names),
-                names.size() == 1 ? "takes" : "take", slug, aimed() ? " that it is aimed at" : "");
-        }
-        cause.remedy = fmt::format(
-            "give ad group {} a budget, a cap, an end or a narrower targeting, or ad group {} the "
-            "priority {}",
-            o.id, group_.id, name_of(first.priority));
-        causes_.push_back(std::move(cause));
+        const std::string what =
+            extent == Extent::maybe
+                ? fmt::format("{} {} {} before {} in {}: it gets what their limits leave",
+                              name_of(first.priority), listed(names),
+                              names.size() == 1 ? "goes" : "go",
+                              ads::diagnosis::named(object_of(group_)), in_words(where))
+                : fmt::format("{} {} {} every request of {}{}", name_of(first.priority),
+                              listed(names), names.size() == 1 ? "takes" : "take", in_words(where),
+                              aimed() ? " that it is aimed at" : "");
+        return {Kind::tier,
+                extent,
+                o,
+                what,
+                fmt::format("give ad group {} a budget, a cap, an end or a narrower targeting, or "
+                            "ad group {} the priority {}",
+                            o.id, group_.id, name_of(first.priority)),
+                where};
     }
 
-    void add_price(const Outcome& outcome, bool everywhere) {
-        const auto list = takers(outcome);
-        const GroupRecord& mine = image_.groups()[index_];
-        const GroupRecord& first = image_.groups()[list[0]];
-        const auto& placement = image_.placements()[outcome.placement];
-        const std::string slug(image_.text(placement.slug));
-        const Object o = object(list[0]);
-        causes_.push_back(
-            {Kind::price,
-             limited(outcome) ? Extent::maybe
-             : everywhere     ? Extent::all
-                              : Extent::some,
-             o,
-             fmt::format("placement {} gives each request to the highest price: {} pays {} a "
-                         "thousand, {} {}",
-                         slug, ads::diagnosis::named(o), money(first.ecpm, facts_.currency),
-                         ads::diagnosis::named(object_of(group_)),
-                         money(mine.ecpm, facts_.currency)),
-             fmt::format("raise the price of ad group {}, or let the placement select by weight",
-                         group_.id),
-             {slug}});
+    Cause price(const Places& places, Extent extent) const {
+        const uint32_t first = places.takers[0];
+        const auto where = slugs(places);
+        const Object o = object(first);
+        return {Kind::price,
+                extent,
+                o,
+                fmt::format("{} {} each request to the highest price: {} pays {} a thousand, {} {}",
+                            in_words(where), where.size() == 1 ? "gives" : "give",
+                            ads::diagnosis::named(o),
+                            money(image_.groups()[first].ecpm, facts_.currency),
+                            ads::diagnosis::named(object_of(group_)),
+                            money(image_.groups()[index_].ecpm, facts_.currency)),
+                fmt::format("raise the price of ad group {}, or let the placement select by weight",
+                            group_.id),
+                where};
     }
 
     // Others of its tier are drawn far more often.
-    void add_share(const Outcome& outcome) {
-        constexpr uint32_t kFewOf = 10;
-        if (outcome.won * kFewOf >= outcome.asked || outcome.same == 0) {
-            return;
-        }
-        const auto& placement = image_.placements()[outcome.placement];
-        const std::string slug(image_.text(placement.slug));
+    Cause share(const Places& places) const {
+        const auto where = slugs(places);
         const Object o = object_of(group_);
-        causes_.push_back(
-            {Kind::share,
-             Extent::maybe,
-             o,
-             fmt::format(
-                 "{} other ad groups are drawn in placement {} as well: {} has weight {}, and "
-                 "is drawn for about {:.0f}% of the requests",
-                 outcome.by.size(), slug, ads::diagnosis::named(o), group_.weight,
-                 100.0 * outcome.won / outcome.asked),
-             "raise its weight, or its priority",
-             {slug}});
+        const size_t others = places.takers.size();
+        return {Kind::share,
+                Extent::maybe,
+                o,
+                fmt::format("{} other ad {} drawn in {} as well: {} has weight {}, and is drawn "
+                            "for about {:.0f}% of the requests",
+                            others, others == 1 ? "group is" : "groups are", in_words(where),
+                            ads::diagnosis::named(o), group_.weight,
+                            100.0 * places.sum(&Outcome::won) / places.sum(&Outcome::asked)),
+                "raise its weight, or its priority",
+                where};
     }
 
     HeapNode& node_;

@@ -43,7 +43,7 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA ads TO ads_admin;
 -- Dashboards: every table and the functions that only read.
 GRANT SELECT ON ALL TABLES IN SCHEMA ads TO ads_report;
 GRANT EXECUTE ON FUNCTION
-    ads.now(), ads.cents(bigint), ads.moment_text(timestamptz), ads.day_start(date, text),
+    ads.catalog(), ads.now(), ads.cents(bigint), ads.moment_text(timestamptz), ads.day_start(date, text),
     ads.spent(ads.campaigns, date), ads.document_head(), ads.campaign_document(bigint),
     ads.scheduler_tasks(), ads.stale_books(), ads.turn_open(text, timestamptz), ads.due_turn(text),
     ads.scheduler_status(), ads.experiment_arms(bigint), ads.pixel_status(),

@@ -110,7 +110,7 @@ sub reasons { return join ' ', map { "$_->{ad_group}:$_->{reason}" } sort { $a->
 run('decide', '--help');
 is $exit, 0, 'decide --help is a success';
 like $out, qr/^Example:\n  nginx-ads decide\b/m, 'with an example';
-like $out, qr/frequency caps/, 'and it says what becomes of frequency caps';
+like $out, qr/Frequency caps/, 'and it says what becomes of frequency caps';
 
 my %reader = (placements => ['home-top'], device => 'desktop', geo => 'us-ca', language => 'en-US');
 

@@ -33,7 +33,7 @@ sub html {
 # Its creative has its id plus 1000.
 sub group {
     my ($id, $placement, %more) = @_;
-    my $targeting = { placements => [$placement], %{ delete $more{targeting} // {} } };
+    my $targeting = { placements => ref $placement ? $placement : [$placement], %{ delete $more{targeting} // {} } };
     return { id => $id, targeting => $targeting, creatives => [ html(1000 + $id) ], %more };
 }
 
@@ -44,7 +44,7 @@ sub group {
 my %catalog = (
     placements => [
         { id => 'home-top', width => 728, height => 90 }, { id => 'mobile', width => 320, height => 50 },
-        { id => 'dear', floor_cents => 200 }, map { { id => $_ } } qw(p2 p3 p4 p5 p6 p7 p8 p9 p10 p11 p12 p13 p14 p15 p16 p17 p18 p19),
+        { id => 'dear', floor_cents => 200 }, map { { id => $_ } } qw(p2 p3 p4 p5 p6 p7 p8 p9 p10 p11 p12 p13 p14 p15 p16 p17 p18 p19 p20 p21 p22),
     ],
     campaigns => [
         { id => 7, name => 'Spring', status => 'paused', ad_groups => [ group(12, 'p2', name => 'Readers') ] },
@@ -67,7 +67,8 @@ my %catalog = (
             group(18, 'p8', pacing => { daily_impression_cap => 2, strategy => 'asap' }),
             group(19, 'p14', pacing => { goal => { impressions => 2 }, strategy => 'asap', cap_on => 'serve' }),
         ] },
-        { id => 11, ad_groups => [ group(24, 'p10', priority => 'sponsorship', name => 'Title'), group(25, 'p10') ] },
+        { id => 11, ad_groups => [ group(24, [qw(p10 p19 p20)], priority => 'sponsorship', name => 'Title'), group(25, [qw(p10 p19 p20)]) ] },
+        { id => 12, ad_groups => [ group(60, 'p21', frequency_caps => [ { count => 5, per => 'day', level => 'ad_group' } ]), group(61, 'p22', targeting => { keys => { segment => ['rich'] } }) ] },
         { id => 99, advertiser => 'acme', ad_groups => [ group(28, 'p11') ] },
     ],
 );
@@ -83,7 +84,7 @@ my @questions = (
     [ 21, 'creatives that do not fit', 'creative', 'creative', 31, qr/^creative 31 is 320×50, placement home-top is 728×90$/, qr/add a creative of 728×90 .*or aim it at mobile/ ],
     [ 22, 'no active creative', 'status', 'creative', 32, qr/^creative 32 is paused\b/, qr/active|creative resume 32$/ ],
     [ 23, 'a floor above the price', 'floor', 'placement', 'dear', qr/^the eCPM of ad group 23 is 1\.50, the floor of placement dear is 2\.00$/, qr/raise the price to 2\.00/ ],
-    [ 25, 'a higher priority', 'tier', 'ad_group', 24, qr/^sponsorship group 24 "Title" takes every request of placement p10$/, qr/give ad group 24 a budget/ ],
+    [ 25, 'a higher priority', 'tier', 'ad_group', 24, qr/^sponsorship group 24 "Title" takes every request of placements p10, p19 and p20$/, qr/give ad group 24 a budget/ ],
     [ 26, 'targeting that nobody can match', 'targeting', 'ad_group', 26, qr/^no request can match targeting\.geos of ad group 26: US and !US$/, qr/contradicts/ ],
     [ 28, 'the emergency stop', 'stop', 'ad_group', 28, qr/^the emergency stop is on for advertiser acme: stopped by alice at \S+: wrong prices$/, qr/^lift it: nginx-ads start --advertiser "acme"$/ ],
     [ 40, 'a set that cannot be filled', 'together', 'ad_group', 41, qr/^its set "pair" is served as a whole, and ad group 41 ended /, qr/later end/ ],
@@ -119,7 +120,7 @@ sub answers {
 my $file = write_temp('catalog.json', catalog(\%catalog));
 my $ngx = AdsTest::Nginx->new(
     http   => http_conf(state => 'logs/state', catalog => $file),
-    server => "ads_geo \$arg_geo;\nads_consent \$arg_c;\nads_session_cookie spot;\n" . locations(),
+    server => "ads_geo \$arg_geo;\nads_consent \$arg_c;\nads_session_cookie spot;\nads_anonymous_cap 2;\nads_key segment \$arg_s personal;\n" . locations(),
 );
 $ngx->start;
 $ngx->get('/clock?set=' . noon());
@@ -161,6 +162,40 @@ subtest 'frequency' => sub {
     is $said->{serves}, 1, 'with the counts of the node';
 };
 
+subtest 'visitors without consent' => sub {
+    $ngx->get('/spot/serve?placement=p21') for 1 .. 8;
+    is run('why', 60, '--state', $state, '--status-url', $url, @at, '--json'), 0, 'they share a cap';
+    my $said = json($out);
+    is_deeply [ @{$said}{qw(verdict serves anonymous)} ], [ 'limited', 6, 2 ], 'which two of the six ads were';
+    $ngx->get('/spot/serve?placement=p15') for 1 .. 4;
+    is run('why', 29, '--state', $state, '--status-url', $url, @at, '--json'), 0, 'the same where they are most';
+    my $first = json($out)->{causes}[0];
+    is_deeply [ @{$first}{qw(reason extent)} ], [qw(consent some)], 'the reason' or diag $out;
+    like $first->{what}, qr/^ad group 29 has a frequency cap, so that visitors without consent share ads_anonymous_cap: it served 2 of them today and refused \d+$/, 'in words';
+    like $first->{remedy}, qr/^raise ads_anonymous_cap .*: nginx-ads consent check$/, 'and what to do';
+    $ngx->get('/spot/serve?placement=p22&s=rich') for 1 .. 130;
+    run('why', 61, '--state', $state, '--status-url', $url, @at, '--json');
+    my ($consent) = grep { $_->{reason} eq 'consent' } @{ json($out)->{causes} };
+    like $consent->{what}, qr/^targeting\.keys of ad group 61 may ask for a key that is used only with consent$/, 'a key that they keep to themselves';
+};
+
+subtest 'the configured node' => sub {
+    mkdir '.config' or die $!;
+    write_file('.config/nginx-ads.conf', "state = $state\nstatus_url = $url\n");
+    is run('why', 18, @at, '--json'), 0, 'without an option';
+    is json($out)->{serves}, 2, 'it is asked' or diag $err;
+    is run('decide', '--placement', 'p8', @at, '--json'), 0, 'decide asks it as well' or diag $err;
+    is_deeply [ map { "$_->{ad_group} $_->{reason}" } @{ json($out)->{placements}[0]{not_served} } ], ['18 cap'], 'a cap that is reached there is reached';
+    is run('decide', '--placement', 'p8', '--catalog', $file, @at, '--json'), 0, 'a file may be of another node';
+    is_deeply json($out)->{placements}[0]{not_served}, [], 'which has delivered nothing';
+    write_file('.config/nginx-ads.conf', "state = $state\nstatus_url = http://127.0.0.1:1/status\n");
+    is run('why', 18, @at, '--json'), 0, 'one that does not answer';
+    is json($out)->{serves}, undef, 'is left out';
+    like $err, qr{^\{"warning":"the node is not asked: cannot read http://127\.0\.0\.1:1/status}, 'with a warning' or diag $err;
+    is run('why', 18, '--status-url', 'http://127.0.0.1:1/status', @at), 3, 'unless it was asked for';
+    unlink '.config/nginx-ads.conf';
+};
+
 subtest 'the node alone' => sub {
     run('why', 28, '--status-url', $url);
     like text($out), qr/The emergency stop is on: stopped by alice /, 'its stop';
@@ -172,7 +207,7 @@ subtest 'all that deliver too little' => sub {
     is run('why', '--state', $state, '--status-url', $url, @at, '--json'), 0, 'nothing named';
     my @list = @{ json($out) };
     my %verdict = map { $_->{ad_group} => $_->{verdict} } @list;
-    is_deeply [ sort { $a <=> $b } keys %verdict ], [ 12 .. 19, 21 .. 23, 25 .. 29, 40, 41 ], 'all that are not in order';
+    is_deeply [ sort { $a <=> $b } keys %verdict ], [ 12 .. 19, 21 .. 23, 25 .. 29, 40, 41, 60, 61 ], 'all that are not in order';
     my %rank = (blocked => 0, limited => 1, used_up => 2, off => 3);
     is_deeply [ map { $rank{ $_->{verdict} } } @list ], [ sort { $a <=> $b } map { $rank{ $_->{verdict} } } @list ], 'the worst first';
     is_deeply [ @verdict{ 21, 29, 17, 12 } ], [qw(blocked limited used_up off)], 'by what it is';
@@ -218,6 +253,12 @@ $ENV{ADS_DATABASE} = $db->conninfo;
 answers('PostgreSQL', $_, '--db', $db->conninfo, @at) for grep { $_->[2] ne 'stop' } @questions;
 
 my $date = qr/\d{4}-\d\d-\d\d \d\d:\d\d UTC/;
+
+$pg->run('CREATE ROLE reporter LOGIN IN ROLE ads_report');
+my $reporter = $db->conninfo(user => 'reporter');
+is run('why', 12, '--db', $reporter, @at, '--json'), 0, 'the rights of a report are enough' or diag $err;
+is json($out)->{causes}[0]{reason}, 'status', 'for the same answer';
+is run('decide', '--placement', 'p18', '--db', $reporter, @at), 0, 'and for decide' or diag $err;
 
 subtest 'who did it, and when' => sub {
     is run('campaign', 'resume', 7, '--as', 'bob'), 0, 'resumed' or diag $err;

@@ -76,7 +76,7 @@ subtest 'before anything has happened' => sub {
     cmp_ok $status->{zone}{used}, '<', 4 << 20, 'not all of it';
     my $row = $status->{ad_groups}[0];
     is_deeply [ sort keys %$row ],
-        [ sort qw(id campaign stopped day serves impressions viewables clicks conversions spend_cents pace limits refused sampled) ], 'the keys of a row';
+        [ sort qw(id campaign stopped day serves anonymous impressions viewables clicks conversions spend_cents pace limits refused sampled) ], 'the keys of a row';
     is_deeply [ sort keys %{ $row->{pace} } ], [qw(probability status strategy utilization)], 'the keys of its pace';
     is $row->{pace}{strategy}, 'adaptive', 'the default strategy';
     is $row->{day}, local_date(noon(), 'UTC'), 'the day';

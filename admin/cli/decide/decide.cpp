@@ -10,6 +10,7 @@
 #include "cli/catalog/catalog_file.hpp"
 #include "cli/catalog/catalog_source.hpp"
 #include "cli/common/files.hpp"
+#include "cli/common/http.hpp"
 #include "cli/common/json.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/table.hpp"
@@ -18,6 +19,7 @@
 #include "cli/main/commands.hpp"
 #include "cli/main/usage.hpp"
 #include "cli/why/reasons.hpp"
+#include "cli/why/why_facts.hpp"
 #include "core/catalog/formats.hpp"
 #include "core/decide/explain.hpp"
 
@@ -29,6 +31,7 @@ constexpr uint64_t kMaxRepeat = 10'000'000;
 
 struct Options {
     CatalogOptions catalog;
+    std::string status_url;
     std::string request;
     RequestFile asked;  // without a file
     std::vector<std::string> keys;
@@ -66,10 +69,10 @@ public:
             return Exit::bad_input;
         }
         catalog_name_ = source->name;
+        diagnosis::Facts facts{.now = now_};
+        add_node_counts(node_of(options_.status_url, options_.catalog), facts, source->document);
         node_.emplace(std::move(source->document), seed_);
-        node_->publish(now_);
-        node_->tick(now_ * 1000);
-        node_->suspend_pacing(now_);
+        node_->publish_delivered(facts.delivered, now_);
         node_->view().stop(source->stops.apply(image()).groups);
         file_ = options_.request.empty() ? options_.asked : read_request(options_.request);
         find_placements();
@@ -430,6 +433,10 @@ void add_decide(Arguments& app, Command& chosen) {
     auto* sub = app.add_subcommand("decide", "Say what would be served for a request, and why");
     add_request_options(*sub, *options);
     add_catalog_options(*sub, options->catalog);
+    sub->add_option("--status-url", options->status_url,
+                    "ads_status of the node whose deliveries count (default nginx-ads.conf)")
+        ->check(is_web_address())
+        ->option_text("URL");
     sub->add_option("--at", options->at, "Decide at this moment, RFC 3339 (default now)")
         ->check(is_moment())
         ->option_text("TIME");
@@ -448,9 +455,9 @@ void add_decide(Arguments& app, Command& chosen) {
         "   \"keys\": {\"section\": [\"sports\"]}, \"session\": \"s1\"}\n"
         "Without a device it is taken from \"user_agent\", as nginx does.\n"
         "\n"
-        "Nothing was served before: each draw begins with fresh counters, so that\n"
-        "frequency caps count only the ads of the page itself, and those need a session.\n"
-        "Budgets and caps are those of a new node; pacing does not hold anything back.\n"
+        "Frequency caps count only the ads of the page itself, and need a session. Budgets,\n"
+        "caps and goals have what the node delivered, or what the catalog says was spent if\n"
+        "no node is asked. Pacing does not hold anything back.\n"
         "\n"
         "Example:\n"
         "  nginx-ads decide --placement home-top --geo DE --device mobile\n"

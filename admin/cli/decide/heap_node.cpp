@@ -60,6 +60,18 @@ void HeapNode::publish(Seconds now) {
     pacer_->bind(image(), slots_);
 }
 
+void HeapNode::publish_delivered(const std::map<Id, Delivered>& delivered, Seconds now) {
+    publish(now);
+    for (const auto& [id, amount] : delivered) {
+        if (const uint32_t group = image().find_group(id); group != kNone) {
+            count_delivered(group, amount, now);
+        }
+    }
+    catch_up(now);
+    tick(now * 1000);
+    suspend_pacing(now);
+}
+
 void HeapNode::add_requests() noexcept {
     for (size_t i = 0; i < asked_.size(); i++) {
         if (asked_[i] > 0) {

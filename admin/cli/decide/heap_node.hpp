@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -57,16 +58,12 @@ public:
     // Compiles the catalog for that moment. nginx does so at start and each UTC midnight.
     void publish(Seconds now);
 
-    // Counts what an ad group, an index of the image, delivered elsewhere. Call
-    // catch_up() when all of it is counted, and tick().
-    void count_delivered(uint32_t group, const Delivered& delivered, Seconds now) noexcept;
-    void catch_up(Seconds now) noexcept;
+    // The same, with what ad groups, by their ids, delivered elsewhere. Pacing lets
+    // everything pass that has something left, until the next tick.
+    void publish_delivered(const std::map<Id, Delivered>& delivered, Seconds now);
 
     // The pacing tick: once a second.
     void tick(Millis now);
-
-    // Lets everything pass that has something left, until the next tick.
-    void suspend_pacing(Seconds now) noexcept;
 
     // A request that counts as traffic.
     void count_request(uint32_t placement) noexcept { asked_[placement]++; }
@@ -88,6 +85,9 @@ public:
 
 private:
     void add_requests() noexcept;
+    void count_delivered(uint32_t group, const Delivered& delivered, Seconds now) noexcept;
+    void catch_up(Seconds now) noexcept;
+    void suspend_pacing(Seconds now) noexcept;
 
     const catalog::Document document_;
     const Seconds reservation_;

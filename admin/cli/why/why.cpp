@@ -23,8 +23,6 @@ using diagnosis::Diagnosis;
 
 namespace {
 
-constexpr size_t kPageRows = 1000;
-
 struct Options {
     std::string ad_group;
     std::string campaign;
@@ -114,7 +112,10 @@ Found find_group(const catalog::Document& document, const std::string& text,
 
 class Why {
 public:
-    explicit Why(const Options& options) : options_(options) {}
+    explicit Why(const Options& options)
+        : options_(options), node_(node_of(options.url, options.catalog)) {
+        node_.timeout = options.timeout;
+    }
 
     Exit run() {
         if (!read()) {
@@ -134,7 +135,7 @@ public:
 private:
     // False: what is wrong with the catalog has been said.
     bool read() {
-        if (catalog_from(options_.catalog) == CatalogFrom::nowhere && !options_.url.empty() &&
+        if (catalog_from(options_.catalog) == CatalogFrom::nowhere && !node_.url.empty() &&
             number_in(options_.ad_group)) {
             return true;  // the node alone
         }
@@ -144,7 +145,7 @@ private:
             source_ = read_catalog(from, "nginx-ads why");
             return source_.has_value();
         } catch (const Failure& e) {
-            if (asked || options_.url.empty() || !number_in(options_.ad_group)) {
+            if (asked || node_.url.empty() || !number_in(options_.ad_group)) {
                 throw;
             }
             warn(fmt::format("the catalog is not looked at: {}", e.what()));
@@ -173,39 +174,13 @@ private:
                 throw explained(e);
             }
         }
-        if (options_.url.empty()) {
-            return;
-        }
-        if (ad_group_ != 0) {
-            add_page(fmt::format("ad_group={}", ad_group_));
-            return;
-        }
-        const std::string filter = campaign_ == 0 ? "" : fmt::format("campaign={}&", campaign_);
-        for (uint64_t after = 0;;) {
-            const auto [rows, last] =
-                add_page(fmt::format("{}limit={}&after={}", filter, kPageRows, after));
-            if (rows < kPageRows || last <= after) {
-                return;
-            }
-            after = last;
-        }
-    }
-
-    // How many rows, and the id of the last one.
-    std::pair<size_t, uint64_t> add_page(const std::string& query) {
-        const Json status = node_status(options_.url, query, options_.timeout);
-        if (!warned_) {
-            warn_of_node(status.get());
-            warned_ = true;
-        }
-        add_node_facts(status.get(), facts_, source_->document);
-        const json_t* groups = json_object_get(status.get(), "ad_groups");
-        const size_t rows = json_array_size(groups);
-        if (ad_group_ != 0 && !facts_.counts.contains(ad_group_)) {
+        node_.ad_group = ad_group_;
+        node_.campaign = campaign_;
+        asked_ = add_node_counts(node_, facts_, source_->document);
+        if (asked_ && ad_group_ != 0 && !facts_.counts.contains(ad_group_)) {
             warn(fmt::format("there is no ad group {} in the catalog of {}.", ad_group_,
-                             shown_url(options_.url)));
+                             shown_url(node_.url)));
         }
-        return {rows, rows == 0 ? 0 : number_of(json_array_get(groups, rows - 1), "id")};
     }
 
     void show(const Diagnosis& d, bool catalog_known) const {
@@ -214,7 +189,7 @@ private:
             return;
         }
         show_diagnosis(d, catalog_known);
-        if (options_.url.empty() && d.verdict == diagnosis::Verdict::fine) {
+        if (!asked_ && d.verdict == diagnosis::Verdict::fine) {
             out().put(
                 wrapped("\nNo node was asked: --status-url URL shows what one served and "
                         "refused today.",
@@ -257,7 +232,7 @@ private:
     void show_node() const {
         const Id id = *number_in(options_.ad_group);
         const Json status =
-            node_status(options_.url, fmt::format("ad_group={}", id), options_.timeout);
+            node_status(node_.url, fmt::format("ad_group={}", id), options_.timeout);
         diagnosis::Facts facts;
         catalog::Document none;
         add_node_facts(status.get(), facts, none);
@@ -265,7 +240,7 @@ private:
         if (counts == facts.counts.end()) {
             throw Failure(Exit::bad_input,
                           fmt::format("there is no ad group {} in the catalog of {}.", id,
-                                      shown_url(options_.url)));
+                                      shown_url(node_.url)));
         }
         warn_of_node(status.get());
         const json_t* groups = json_object_get(status.get(), "ad_groups");
@@ -278,11 +253,12 @@ private:
     }
 
     const Options& options_;
+    NodeQuery node_;
+    bool asked_ = false;  // and it answered
     std::optional<CatalogSource> source_;
     diagnosis::Facts facts_;
     Id ad_group_ = 0;
     Id campaign_ = 0;
-    bool warned_ = false;
 };
 
 }  // namespace
@@ -298,7 +274,8 @@ void add_why(Arguments& app, Command& chosen) {
         ->excludes(ad_group)
         ->option_text("CAMPAIGN");
     add_catalog_options(*sub, options->catalog);
-    sub->add_option("--status-url", options->url, "Where a running node has ads_status")
+    sub->add_option("--status-url", options->url,
+                    "Where a running node has ads_status (default nginx-ads.conf)")
         ->check(is_web_address())
         ->option_text("URL");
     sub->add_option("--timeout", options->timeout, "Wait no longer (default 5s)")

@@ -85,6 +85,7 @@ Counts counts_of(const json_t* group) {
     counts.day = text_of(group, "day");
     counts.stopped = text_of(group, "stopped");
     counts.serves = number_of(group, "serves");
+    counts.anonymous = number_of(group, "anonymous");
     counts.impressions = number_of(group, "impressions");
     counts.viewables = number_of(group, "viewables");
     counts.clicks = number_of(group, "clicks");
@@ -183,6 +184,48 @@ void warn_of_node(const json_t* status) {
     }
     if (const std::string error = text_of(catalog, "unreadable"); !error.empty()) {
         warn(fmt::format("the node serves the last catalog, its source cannot be read: {}", error));
+    }
+}
+
+NodeQuery node_of(const std::string& option, const CatalogOptions& catalog) {
+    const bool other_catalog = option.empty() && !catalog.file.empty();
+    return {.url = other_catalog ? "" : status_url(option), .required = !option.empty()};
+}
+
+bool add_node_counts(const NodeQuery& query, Facts& facts, catalog::Document& document) {
+    constexpr size_t kPageRows = 1000;
+    if (query.url.empty()) {
+        return false;
+    }
+    const auto page = [&](uint64_t after) {
+        return query.ad_group != 0
+                   ? fmt::format("ad_group={}", query.ad_group)
+                   : fmt::format("{}limit={}&after={}",
+                                 query.campaign == 0 ? std::string()
+                                                     : fmt::format("campaign={}&", query.campaign),
+                                 kPageRows, after);
+    };
+    try {
+        for (uint64_t after = 0;;) {
+            const Json status = node_status(query.url, page(after), query.timeout);
+            if (after == 0) {
+                warn_of_node(status.get());
+            }
+            add_node_facts(status.get(), facts, document);
+            const json_t* groups = json_object_get(status.get(), "ad_groups");
+            const size_t rows = json_array_size(groups);
+            const uint64_t last = rows == 0 ? 0 : number_of(json_array_get(groups, rows - 1), "id");
+            if (query.ad_group != 0 || rows < kPageRows || last <= after) {
+                return true;
+            }
+            after = last;
+        }
+    } catch (const Failure& e) {
+        if (query.required) {
+            throw;
+        }
+        warn(fmt::format("the node is not asked: {}", e.what()));
+        return false;
     }
 }
 

@@ -247,6 +247,7 @@ json_t* diagnosis_json(const Diagnosis& d) {
     set("stopped",
         d.counts && !d.counts->stopped.empty() ? text_json(d.counts->stopped) : json_null());
     set("serves", number(&Counts::serves));
+    set("anonymous", number(&Counts::anonymous));
     set("impressions", number(&Counts::impressions));
     set("viewables", number(&Counts::viewables));
     set("clicks", number(&Counts::clicks));

@@ -109,6 +109,9 @@ void put_group(Worker& worker, Out& out, const Image& image, uint32_t index) noe
     out.day(row.day);
     out.put("\",\"serves\":");
     out.number(row[Counter::serves]);
+    out.put(",\"anonymous\":");
+    const uint32_t slot = worker.catalog.slot_of(index);
+    out.number(slot == kNone ? 0 : worker.process.state().slot(slot).anonymous.read(row.day));
     out.put(",\"impressions\":");
     out.number(row[Counter::impressions]);
     out.put(",\"viewables\":");
@@ -122,7 +125,7 @@ void put_group(Worker& worker, Out& out, const Image& image, uint32_t index) noe
     out.put(',');
     put_group_pacing(worker, out, image, index);
     out.put(',');
-    put_refused(worker, out, worker.catalog.slot_of(index), row.day, group.estimated());
+    put_refused(worker, out, slot, row.day, group.estimated());
     out.put(",\"stopped\":");
     put_stop_of(worker, out, group.campaign);
     out.put('}');
