@@ -99,7 +99,7 @@ GET /spot/serve?placement=top&format=js&callback={{'a' x 64}} -> 200
 GET /spot/serve?placement=top&format=html -> 200
     Content-Type: text/html; charset=utf-8
     Cache-Control: no-store
-    ~ {{$::Document}}<a href="/spot/click\?t={{$Token}}" target="_blank" rel="[^"]*noopener[^"]*"><img src="https://cdn.example.com/a.png" alt="Sale" width="728" height="90" align="top"></a>
+    ~ {{$::Document}}<a href="/spot/click\?t={{$Token}}" target="_blank" rel="[^"]*noopener[^"]*"><img src="https://cdn.example.com/a.png" alt="Sale" width="728" height="090" align="top"></a>
     ~ <img src="/spot/impression\?t={{$Token}}" width="1" height="1" alt="" hidden></body></html>$
     !~ style
 GET /spot/serve?placement=side&format=html -> 200
