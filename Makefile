@@ -114,6 +114,10 @@ $(OBJ)/%.o: %.cpp
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(CXXFLAGS) -c $< -o $@
 
+# What the command alone has need not be fast, but for decide and simulate: it compiles in two
+# thirds of the time.
+$(filter-out $(OBJ)/admin/cli/decide/%,$(cli_objects)): CXXFLAGS += -O1 -g1
+
 # The tests themselves need not be fast, and compile in half the time.
 $(OBJ)/t/unit/%.o: CXXFLAGS += -O1 -It/unit
 
