@@ -27,15 +27,16 @@ GRANT USAGE ON SCHEMA ads TO ads_edge, ads_admin, ads_report;
 GRANT EXECUTE ON FUNCTION
     ads.ingest(uuid[], int2[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int2[],
                int2[], bool[], text[], text[], text[], text[], text[]),
-    ads.books(date), ads.stored(uuid[]), ads.catalog(), ads.catalog_version(), ads.ensure_partitions(int)
+    ads.books(date), ads.stored(uuid[]), ads.catalog(), ads.catalog_changes(text), ads.catalog_version(),
+    ads.ensure_partitions(int)
     TO ads_edge;
 
 -- The command: all data, no definitions. The audit log can only be added to, and the triggers write
 -- the rest.
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ads TO ads_admin;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ads TO ads_admin;
-REVOKE INSERT, UPDATE, DELETE ON ads.migrations, ads.function_files, ads.catalog_edits, ads.catalog_edits_swept
-    FROM ads_admin;
+REVOKE INSERT, UPDATE, DELETE ON ads.migrations, ads.function_files, ads.catalog_edits, ads.catalog_edits_swept,
+    ads.catalog_edit_parts FROM ads_admin;
 REVOKE UPDATE, DELETE ON ads.audit_log FROM ads_admin;
 REVOKE INSERT, DELETE ON ads.settings FROM ads_admin;
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA ads TO ads_admin;

@@ -14,6 +14,7 @@ constexpr Millis kFirstPause = 200;
 constexpr Millis kLongestPause = 5'000;
 constexpr Millis kAgain = 200;  // while publication waits for a reader
 constexpr Millis kSlice = 1000;
+constexpr Oid kTextOid = 25;
 
 }  // namespace
 
@@ -30,21 +31,21 @@ void CatalogFeed::step() {
 // One look at the catalog, and the wait for the next.
 bool CatalogFeed::follow() {
     if (!pg_.connected()) {
+        // On another connection it may be another server, or one that has lost its last commits.
+        mark_.clear();
         if (!pg_.connect(conf_.conninfo) ||
             pg_.query("LISTEN ads_catalog", kQueryTimeout) == nullptr) {
             return false;
         }
     }
-    // First the term, then the version, then the document: it is at least that new.
+    // First the term, then the document: it is at least that new.
     const Term read_in = context_.term();
-    const PgResult version = pg_.query("SELECT ads.catalog_version()", kQueryTimeout);
-    if (version == nullptr) {
+    if (!fetch(context_.now() / 86'400)) {
         return false;
     }
-    const std::string found = PQgetvalue(version.get(), 0, 0);
-    const Seconds today = context_.now() / 86'400;
-    if ((found != version_ || today != day_ || failing_) && !fetch(found, read_in, today)) {
-        return pg_.connected();
+    if (changed_ && !publish(read_in)) {
+        alarm_.pause(kAgain);
+        return true;
     }
     const Millis until = monotonic() + conf_.poll;
     // The day may change while nobody writes, and another configuration may take over.
@@ -55,35 +56,61 @@ bool CatalogFeed::follow() {
     return pg_.connected() || alarm_.stopped();
 }
 
-// False: the document was not taken, and is asked for again.
-bool CatalogFeed::fetch(const std::string& version, Term read_in, Seconds today) {
-    const PgResult document = pg_.query("SELECT ads.catalog()", kQueryTimeout);
-    if (document == nullptr) {
-        pg_.close();
+// What has changed since the last time. Once a day everything: what was spent, and what has been
+// archived for long, changes without an edit.
+bool CatalogFeed::fetch(Seconds today) {
+    if (today != day_) {
+        mark_.clear();
+    }
+    const PgParams since{{kTextOid}, {mark_}};
+    const PgResult rows =
+        pg_.query("SELECT part, id, document FROM ads.catalog_changes($1)", since, kQueryTimeout);
+    if (rows == nullptr || !take(*rows)) {
         return false;
     }
-    const std::string text(PQgetvalue(document.get(), 0, 0),
-                           static_cast<size_t>(PQgetlength(document.get(), 0, 0)));
-    const Edit outcome = publish(text, read_in);
-    if (outcome == Edit::waits || outcome == Edit::outdated) {
-        alarm_.pause(kAgain);
-        return false;
-    }
-    version_ = version;
     day_ = today;
-    failing_ = false;
-    told_.clear();
     return true;
 }
 
-Edit CatalogFeed::publish(const std::string& text, Term read_in) {
+bool CatalogFeed::take(const PGresult& rows) {
+    const auto value = [&](int row, int column) {
+        return std::string_view(PQgetvalue(&rows, row, column),
+                                static_cast<size_t>(PQgetlength(&rows, row, column)));
+    };
+    const int count = PQntuples(&rows);
+    if (count == 0 || value(0, 0) != "mark") {
+        return false;
+    }
+    if (value(0, 2) == "all") {
+        parts_.clear();
+    }
+    for (int i = 1; i < count; i++) {
+        const bool known = PQgetisnull(&rows, i, 2) != 0
+                               ? parts_.remove(value(i, 0), value(i, 1))
+                               : parts_.put(value(i, 0), value(i, 1), value(i, 2));
+        if (!known) {
+            return false;
+        }
+        changed_ = true;
+    }
+    mark_ = value(0, 1);
+    return true;
+}
+
+// False: not now.
+bool CatalogFeed::publish(Term read_in) {
+    const std::string text = parts_.document();
     const EditReport report = publisher_.publish(text, read_in, context_.now());
     context_.tell(report);
-    if (!conf_.saved.empty() &&
-        (report.outcome == Edit::published || report.outcome == Edit::unchanged)) {
+    if (report.outcome == Edit::waits || report.outcome == Edit::outdated) {
+        return false;
+    }
+    if (!conf_.saved.empty() && report.outcome != Edit::refused) {
         save(text);
     }
-    return report.outcome;
+    changed_ = false;
+    told_.clear();
+    return true;
 }
 
 void CatalogFeed::save(const std::string& text) {
@@ -100,9 +127,9 @@ void CatalogFeed::save(const std::string& text) {
 
 // Says so once; and keeps what was saved alive over the days.
 void CatalogFeed::cannot_read() {
-    failing_ = true;
-    if (told_ != pg_.error()) {
-        told_ = pg_.error();
+    const std::string why = pg_.error().empty() ? "unexpected answer" : pg_.error();
+    if (told_ != why) {
+        told_ = why;
         context_.tell(publisher_.cannot_read("PostgreSQL: " + told_));
     }
     pg_.close();

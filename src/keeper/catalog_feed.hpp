@@ -1,10 +1,12 @@
-// The catalog from PostgreSQL: it listens for changes, fetches the document and publishes it. What
-// it published last is kept in a file, for the next start and for days without a database.
+// The catalog from PostgreSQL: it listens for changes, fetches what changed and publishes the
+// whole. What it published last is kept in a file, for the next start and for days without a
+// database.
 #pragma once
 
 #include <string>
 
 #include "io/pg.hpp"
+#include "keeper/catalog_parts.hpp"
 #include "keeper/publish.hpp"
 
 namespace ads {
@@ -29,18 +31,20 @@ public:
 
 private:
     bool follow();
-    bool fetch(const std::string& version, Term read_in, Seconds today);
-    Edit publish(const std::string& text, Term read_in);
+    bool fetch(Seconds today);
+    bool take(const PGresult& rows);
+    bool publish(Term read_in);
     void save(const std::string& text);
     void cannot_read();
 
     const FeedConf conf_;
     CatalogPublisher publisher_;
     Pg pg_;
-    std::string version_;  // of the document that was taken last
-    Seconds day_ = 0;      // for which it was compiled
-    uint64_t saved_ = 0;   // hash of what is in the file
-    bool failing_ = true;
+    CatalogParts parts_;
+    std::string mark_;      // of what is in them, as PostgreSQL names it; empty: nothing
+    bool changed_ = false;  // since they were published
+    Seconds day_ = 0;       // on which all of them were read
+    uint64_t saved_ = 0;    // hash of what is in the file
     std::string told_;
     Millis pause_ = 0;  // before the next try, after a failure
 };

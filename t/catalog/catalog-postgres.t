@@ -263,6 +263,7 @@ subtest '100 edits, 10 a second' => sub {
 
 subtest 'down at the next start' => sub {
     ok wait_until(sub { (AdsTest::Nginx::slurp($ngx->path('state/catalog.json')) // '') =~ /title v1100/ }, 60), 'it is saved';
+    is AdsTest::Nginx::slurp($ngx->path('state/catalog.json')), $pg->value('SELECT ads.catalog()'), 'what was patched is the whole document';
     is $ngx->stop, 'QUIT', 'stop';
     $session->close;
     $pg->stop;

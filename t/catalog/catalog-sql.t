@@ -489,8 +489,9 @@ INSERT INTO ads.daily_spend (campaign_id, day, ad_group_id, spend_micro)
 COMMIT;
 ANALYZE ads.campaigns, ads.ad_groups, ads.creatives, ads.ad_group_placements, ads.daily_spend;
 SQL
-    # The function's own query. No part of it may run once per group.
-    my $query = $session->value(q{SELECT prosrc FROM pg_proc WHERE oid = 'ads.catalog'::regproc});
+    # The query for campaigns. No part of it may run once per group.
+    my ($query) = $session->value(q{SELECT prosrc FROM pg_proc WHERE oid = 'ads.catalog_parts'::regproc}) =~ /EXECUTE \$\$(.*?)\$\$/s;
+    $query =~ s/\$1/NULL::bigint[]/g;
     my $plan = $json->decode($session->value("SET jit = off; SET search_path = pg_catalog, ads; EXPLAIN (ANALYZE, FORMAT JSON) $query"));
     $session->run('RESET search_path; RESET jit');
     my ($most, $nodes) = (0, 0);

@@ -15,79 +15,151 @@ SET search_path = pg_catalog, ads, pg_temp AS $$
     SELECT '{"version" : 1, ' || coalesce((SELECT '"currency" : "' || currency || '", ' FROM ads.settings), '')
 $$;
 
--- The whole catalog. Ask for catalog_version() before: what is committed in between is then loaded
--- once too often, not missed. What was archived over 60 days ago is left out, no token that leads
--- there is valid any more.
-CREATE OR REPLACE FUNCTION ads.catalog() RETURNS text
-STABLE SECURITY DEFINER
-LANGUAGE sql SET search_path = pg_catalog, ads, pg_temp SET jit = off AS $$
-WITH
-live_groups AS MATERIALIZED (
-    SELECT g.* FROM ads.ad_groups g JOIN ads.campaigns c ON c.id = g.campaign_id
-    WHERE coalesce(g.archived_at >= now() - interval '60 days', true)
-      AND coalesce(c.archived_at >= now() - interval '60 days', true)),
-creatives AS (
-    SELECT k.ad_group_id, json_agg(json_strip_nulls(json_build_object(
-        'id', k.id, 'name', k.name, 'type', k.type, 'status', k.status, 'weight', k.weight, 'width', k.width,
-        'height', k.height, 'content', k.content, 'click_url', k.click_url, 'impression_url', k.impression_url))
-        ORDER BY k.id) AS list
-    FROM ads.creatives k
-    WHERE coalesce(k.archived_at >= now() - interval '60 days', true)
-       OR EXISTS (SELECT FROM ads.variants v WHERE v.creative_id = k.id)
-    GROUP BY k.ad_group_id),
-targets AS (
-    SELECT ad_group_id, json_agg(placement_id ORDER BY placement_id COLLATE "C") AS list
-    FROM ads.ad_group_placements GROUP BY ad_group_id),
-ad_groups AS (
-    SELECT g.campaign_id, json_agg(json_build_object(
-        'id', g.id, 'name', g.name, 'status', g.status,
-        'start', ads.moment_text(g.starts_at), 'end', ads.moment_text(g.ends_at),
-        'priority', g.priority, 'weight', g.weight,
-        'price', json_build_object('model', g.price_model, 'amount_cents', ads.cents(g.price_micro)),
-        'pacing', json_build_object('strategy', g.strategy, 'cap_on', g.cap_on,
-            'daily_impression_cap', g.daily_impression_cap, 'daily_click_cap', g.daily_click_cap,
-            'goal', CASE WHEN g.goal_on IS NOT NULL THEN json_build_object(g.goal_on, g.goal_count) END),
-        'frequency_caps', g.frequency_caps,
-        'targeting', json_build_object('placements', coalesce(t.list, '[]'), 'devices', g.devices, 'geos', g.geos,
-            'schedule', g.schedule, 'urls', json_build_object('include', g.include_urls, 'exclude', g.exclude_urls),
-            'keys', g.keys, 'languages', g.languages),
-        'category', g.category, 'exclusive', g.exclusive, 'together', g.together,
-        'creatives', coalesce(k.list, '[]')) ORDER BY g.id) AS list
-    FROM live_groups g LEFT JOIN targets t ON t.ad_group_id = g.id LEFT JOIN creatives k ON k.ad_group_id = g.id
-    GROUP BY g.campaign_id),
-campaigns AS (
-    SELECT json_agg(json_build_object(
+-- The parts of the document in its order: its placements, campaigns and experiments, each with its
+-- id; those that are named, or all. What was archived over 60 days ago is left out, no token that
+-- leads there is valid any more. EXECUTE: each call is planned for what it is given.
+CREATE OR REPLACE FUNCTION ads.catalog_parts(placements text[] DEFAULT NULL, campaigns bigint[] DEFAULT NULL,
+                                             experiments bigint[] DEFAULT NULL)
+RETURNS TABLE (part text, id text, document text)
+STABLE LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp SET jit = off AS $function$
+BEGIN
+    RETURN QUERY SELECT 'placement', p.id, json_build_object('id', p.id, 'name', p.name, 'status', p.status,
+        'width', p.width, 'height', p.height, 'types', p.types, 'select', p."select",
+        'floor_cents', ads.cents(p.floor_micro))::text
+    FROM ads.placements p WHERE placements IS NULL OR p.id = ANY (placements)
+    ORDER BY p.id COLLATE "C";
+
+    RETURN QUERY EXECUTE $$
+    WITH
+    live_groups AS MATERIALIZED (
+        SELECT g.* FROM ads.ad_groups g JOIN ads.campaigns c ON c.id = g.campaign_id
+        WHERE ($1 IS NULL OR c.id = ANY ($1))
+          AND coalesce(g.archived_at >= now() - interval '60 days', true)
+          AND coalesce(c.archived_at >= now() - interval '60 days', true)),
+    creatives AS (
+        SELECT k.ad_group_id, json_agg(json_strip_nulls(json_build_object(
+            'id', k.id, 'name', k.name, 'type', k.type, 'status', k.status, 'weight', k.weight, 'width', k.width,
+            'height', k.height, 'content', k.content, 'click_url', k.click_url, 'impression_url', k.impression_url))
+            ORDER BY k.id) AS list
+        FROM ads.creatives k
+        WHERE ($1 IS NULL OR k.ad_group_id IN (SELECT g.id FROM live_groups g))
+          AND (coalesce(k.archived_at >= now() - interval '60 days', true)
+               OR EXISTS (SELECT FROM ads.variants v WHERE v.creative_id = k.id))
+        GROUP BY k.ad_group_id),
+    targets AS (
+        SELECT t.ad_group_id, json_agg(t.placement_id ORDER BY t.placement_id COLLATE "C") AS list
+        FROM ads.ad_group_placements t
+        WHERE $1 IS NULL OR t.ad_group_id IN (SELECT g.id FROM live_groups g)
+        GROUP BY t.ad_group_id),
+    ad_groups AS (
+        SELECT g.campaign_id, json_agg(json_build_object(
+            'id', g.id, 'name', g.name, 'status', g.status,
+            'start', ads.moment_text(g.starts_at), 'end', ads.moment_text(g.ends_at),
+            'priority', g.priority, 'weight', g.weight,
+            'price', json_build_object('model', g.price_model, 'amount_cents', ads.cents(g.price_micro)),
+            'pacing', json_build_object('strategy', g.strategy, 'cap_on', g.cap_on,
+                'daily_impression_cap', g.daily_impression_cap, 'daily_click_cap', g.daily_click_cap,
+                'goal', CASE WHEN g.goal_on IS NOT NULL THEN json_build_object(g.goal_on, g.goal_count) END),
+            'frequency_caps', g.frequency_caps,
+            'targeting', json_build_object('placements', coalesce(t.list, '[]'), 'devices', g.devices,
+                'geos', g.geos, 'schedule', g.schedule,
+                'urls', json_build_object('include', g.include_urls, 'exclude', g.exclude_urls),
+                'keys', g.keys, 'languages', g.languages),
+            'category', g.category, 'exclusive', g.exclusive, 'together', g.together,
+            'creatives', coalesce(k.list, '[]')) ORDER BY g.id) AS list
+        FROM live_groups g LEFT JOIN targets t ON t.ad_group_id = g.id
+        LEFT JOIN creatives k ON k.ad_group_id = g.id
+        GROUP BY g.campaign_id)
+    SELECT 'campaign', c.id::text, json_build_object(
         'id', c.id, 'name', c.name, 'advertiser', coalesce(c.advertiser, ''), 'status', c.status,
         'timezone', c.timezone, 'start', ads.moment_text(c.starts_at), 'end', ads.moment_text(c.ends_at),
         'budget', CASE WHEN c.budget_type IS NOT NULL THEN json_build_object('type', c.budget_type,
             'amount_cents', ads.cents(c.budget_micro),
             'spent_cents', ads.cents(greatest(c.budget_spent_micro, booked.micro)),
             'hard_cap', c.hard_cap) END,
-        'updated_at', ads.moment_text(c.updated_at), 'ad_groups', coalesce(g.list, '[]')) ORDER BY c.id) AS list
+        'updated_at', ads.moment_text(c.updated_at), 'ad_groups', coalesce(g.list, '[]'))::text
     FROM ads.campaigns c LEFT JOIN ad_groups g ON g.campaign_id = c.id
     LEFT JOIN LATERAL (
         SELECT coalesce(sum(s.spend_micro), 0)::bigint AS micro FROM ads.daily_spend s
         WHERE s.campaign_id = c.id AND c.budget_type IS NOT NULL
           AND (c.budget_type = 'lifetime' OR s.day = (now() AT TIME ZONE c.timezone)::date)) booked ON true
-    WHERE coalesce(c.archived_at >= now() - interval '60 days', true)),
-placements AS (
-    SELECT json_agg(json_build_object('id', p.id, 'name', p.name, 'status', p.status, 'width', p.width,
-        'height', p.height, 'types', p.types, 'select', p."select", 'floor_cents', ads.cents(p.floor_micro))
-        ORDER BY p.id COLLATE "C") AS list
-    FROM ads.placements p),
-variants AS (
-    SELECT experiment_id, json_agg(json_build_object('creative', creative_id, 'share', share) ORDER BY creative_id)
-        AS list
-    FROM ads.variants GROUP BY experiment_id),
-experiments AS (
-    SELECT json_agg(json_build_object('id', e.id, 'name', e.name, 'ad_group', e.ad_group_id, 'status', e.status,
-        'metric', e.metric, 'alpha', e.alpha, 'min_sample', e.min_sample, 'mde', e.mde,
-        'allocation', e.allocation, 'variants', v.list, 'winner', e.winner) ORDER BY e.id) AS list
-    FROM ads.experiments e JOIN live_groups g ON g.id = e.ad_group_id JOIN variants v ON v.experiment_id = e.id)
-SELECT ads.document_head() || substr(json_build_object('placements', coalesce(placements.list, '[]'),
-    'campaigns', coalesce(campaigns.list, '[]'), 'experiments', coalesce(experiments.list, '[]'))::text, 2)
-FROM placements, campaigns, experiments
+    WHERE ($1 IS NULL OR c.id = ANY ($1)) AND coalesce(c.archived_at >= now() - interval '60 days', true)
+    ORDER BY c.id
+    $$ USING campaigns;
+
+    RETURN QUERY SELECT 'experiment', e.id::text, json_build_object('id', e.id, 'name', e.name,
+        'ad_group', e.ad_group_id, 'status', e.status, 'metric', e.metric, 'alpha', e.alpha,
+        'min_sample', e.min_sample, 'mde', e.mde, 'allocation', e.allocation, 'variants', (
+            SELECT json_agg(json_build_object('creative', v.creative_id, 'share', v.share) ORDER BY v.creative_id)
+            FROM ads.variants v WHERE v.experiment_id = e.id),
+        'winner', e.winner)::text
+    FROM ads.experiments e JOIN ads.ad_groups g ON g.id = e.ad_group_id JOIN ads.campaigns c ON c.id = g.campaign_id
+    WHERE (experiments IS NULL OR e.id = ANY (experiments))
+      AND coalesce(g.archived_at >= now() - interval '60 days', true)
+      AND coalesce(c.archived_at >= now() - interval '60 days', true)
+      AND EXISTS (SELECT FROM ads.variants v WHERE v.experiment_id = e.id)
+    ORDER BY e.id;
+END $function$;
+
+-- The whole catalog. Aggregates take the parts in the order in which they come.
+CREATE OR REPLACE FUNCTION ads.catalog() RETURNS text
+STABLE SECURITY DEFINER LANGUAGE sql SET search_path = pg_catalog, ads, pg_temp AS $$
+    SELECT ads.document_head()
+        || '"placements" : [' || coalesce(string_agg(document, ', ') FILTER (WHERE part = 'placement'), '')
+        || '], "campaigns" : [' || coalesce(string_agg(document, ', ') FILTER (WHERE part = 'campaign'), '')
+        || '], "experiments" : [' || coalesce(string_agg(document, ', ') FILTER (WHERE part = 'experiment'), '')
+        || ']}'
+    FROM ads.catalog_parts()
 $$;
+
+-- What changed since the call that returned this mark; everything if the mark is empty, or so old
+-- that this cannot be told. The first row is the new mark, its document 'all' or 'changes'; a part
+-- without a document is gone. The mark is a snapshot: what was committed after it was taken comes
+-- with the next call, whenever the transaction began.
+CREATE OR REPLACE FUNCTION ads.catalog_changes(since text) RETURNS TABLE (part text, id text, document text)
+STABLE SECURITY DEFINER LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp AS $$
+DECLARE
+    seen pg_snapshot := nullif(since, '');
+    whole boolean := seen IS NULL OR EXISTS (
+        SELECT FROM ads.catalog_edits_swept s WHERE s.newest >= pg_snapshot_xmin(seen));
+    head boolean;
+    placements text[];
+    campaigns text[];
+    groups text[];
+    experiments text[];
+BEGIN
+    IF NOT whole THEN
+        SELECT coalesce(bool_or(p.part = 'all'), false), coalesce(bool_or(p.part = 'head'), false),
+               coalesce(array_agg(DISTINCT p.id) FILTER (WHERE p.part = 'placement'), '{}'),
+               coalesce(array_agg(DISTINCT p.id) FILTER (WHERE p.part = 'campaign'), '{}'),
+               coalesce(array_agg(DISTINCT p.id) FILTER (WHERE p.part = 'ad_group'), '{}'),
+               coalesce(array_agg(DISTINCT p.id) FILTER (WHERE p.part = 'experiment'), '{}')
+        INTO whole, head, placements, campaigns, groups, experiments
+        FROM ads.catalog_edit_parts p
+        WHERE p.edit >= pg_snapshot_xmin(seen) AND NOT pg_visible_in_snapshot(p.edit, seen);
+    END IF;
+    RETURN QUERY SELECT 'mark', pg_current_snapshot()::text, CASE WHEN whole THEN 'all' ELSE 'changes' END;
+    IF whole OR head THEN
+        RETURN QUERY SELECT 'head', '', ads.document_head();
+    END IF;
+    IF whole THEN
+        RETURN QUERY SELECT * FROM ads.catalog_parts();
+        RETURN;
+    END IF;
+    campaigns := campaigns || ARRAY(
+        SELECT g.campaign_id::text FROM ads.ad_groups g WHERE g.id = ANY (groups::bigint[]));
+    -- An experiment is left out when its group or campaign has been archived for long.
+    experiments := experiments || ARRAY(
+        SELECT e.id::text FROM ads.ad_groups g JOIN ads.experiments e ON e.ad_group_id = g.id
+        WHERE g.campaign_id = ANY (campaigns::bigint[]));
+    RETURN QUERY
+    SELECT touched.part, touched.id, now.document
+    FROM (SELECT 'placement' AS part, unnest(placements) AS id UNION
+          SELECT 'campaign', unnest(campaigns) UNION
+          SELECT 'experiment', unnest(experiments)) touched
+    LEFT JOIN ads.catalog_parts(placements, campaigns::bigint[], experiments::bigint[]) now
+        ON now.part = touched.part AND now.id = touched.id;
+END $$;
 
 -- The document of catalog() with all placements, but one campaign, whatever is archived in it, and
 -- its experiments. No campaign if there is none.

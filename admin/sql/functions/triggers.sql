@@ -160,18 +160,49 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- `changed` are the rows that the statement really wrote.
+-- Which parts of the document a transaction changed. `changed` are the rows that the statement really
+-- wrote; of an update both versions come, in two triggers, since a key may have changed. More than a
+-- thousand count as everything.
 CREATE OR REPLACE FUNCTION ads.note_edit() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ads, pg_temp AS $$
+DECLARE
+    edit constant xid8 := pg_current_xact_id();
+    rows bigint;
 BEGIN
     IF TG_OP <> 'TRUNCATE' THEN
-        PERFORM FROM changed LIMIT 1;
-        IF NOT FOUND THEN
+        SELECT count(*) INTO rows FROM (SELECT FROM changed LIMIT 1001) c;
+        IF rows = 0 THEN
             RETURN NULL;
         END IF;
     END IF;
-    INSERT INTO ads.catalog_edits (id) VALUES (pg_current_xact_id()) ON CONFLICT DO NOTHING;
+    INSERT INTO ads.catalog_edits (id) VALUES (edit) ON CONFLICT DO NOTHING;
+    IF TG_OP = 'TRUNCATE' OR rows > 1000 THEN
+        INSERT INTO ads.catalog_edit_parts VALUES (edit, 'all', '') ON CONFLICT DO NOTHING;
+    ELSIF TG_TABLE_NAME = 'settings' THEN
+        INSERT INTO ads.catalog_edit_parts VALUES (edit, 'head', '') ON CONFLICT DO NOTHING;
+    ELSIF TG_TABLE_NAME IN ('placements', 'campaigns', 'experiments') THEN
+        INSERT INTO ads.catalog_edit_parts SELECT edit, rtrim(TG_TABLE_NAME, 's'), id FROM changed
+        ON CONFLICT DO NOTHING;
+    ELSIF TG_TABLE_NAME = 'ad_groups' THEN
+        INSERT INTO ads.catalog_edit_parts SELECT edit, 'campaign', campaign_id FROM changed
+        ON CONFLICT DO NOTHING;
+    ELSIF TG_TABLE_NAME IN ('ad_group_placements', 'creatives', 'variants') THEN
+        INSERT INTO ads.catalog_edit_parts SELECT edit, 'ad_group', ad_group_id FROM changed
+        ON CONFLICT DO NOTHING;
+        IF TG_TABLE_NAME = 'variants' THEN
+            INSERT INTO ads.catalog_edit_parts SELECT edit, 'experiment', experiment_id FROM changed
+            ON CONFLICT DO NOTHING;
+        END IF;
+    END IF;
     PERFORM pg_notify('ads_catalog', '');
+    RETURN NULL;
+END $$;
+
+CREATE OR REPLACE FUNCTION ads.note_sweep() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ads, pg_temp AS $$
+BEGIN
+    UPDATE ads.catalog_edits_swept s SET newest = swept.newest
+    FROM (SELECT id AS newest FROM changed ORDER BY id DESC LIMIT 1) swept WHERE swept.newest > s.newest;
     RETURN NULL;
 END $$;
 
@@ -204,12 +235,17 @@ BEGIN
             FOR EACH STATEMENT EXECUTE FUNCTION ads.note_edit()', t.name);
         EXECUTE format('CREATE OR REPLACE TRIGGER edit_update AFTER UPDATE ON ads.%I REFERENCING NEW TABLE AS changed
             FOR EACH STATEMENT EXECUTE FUNCTION ads.note_edit()', t.name);
+        EXECUTE format('CREATE OR REPLACE TRIGGER edit_update_from AFTER UPDATE ON ads.%I REFERENCING OLD TABLE AS changed
+            FOR EACH STATEMENT EXECUTE FUNCTION ads.note_edit()', t.name);
         EXECUTE format('CREATE OR REPLACE TRIGGER edit_delete AFTER DELETE ON ads.%I REFERENCING OLD TABLE AS changed
             FOR EACH STATEMENT EXECUTE FUNCTION ads.note_edit()', t.name);
         EXECUTE format('CREATE OR REPLACE TRIGGER edit_truncate AFTER TRUNCATE ON ads.%I
             FOR EACH STATEMENT EXECUTE FUNCTION ads.note_edit()', t.name);
     END LOOP;
 END $$;
+
+CREATE OR REPLACE TRIGGER sweep AFTER DELETE ON ads.catalog_edits REFERENCING OLD TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION ads.note_sweep();
 
 CREATE OR REPLACE TRIGGER policy BEFORE INSERT OR UPDATE ON ads.creatives FOR EACH ROW
     WHEN (NEW.type = 'html' OR NEW.policy IS NOT NULL) EXECUTE FUNCTION ads.note_policy();
