@@ -1,5 +1,5 @@
 // What a page asks for, and when.
-import {equal, ok, spot, test} from './harness.mjs';
+import {equal, ok, spot, test, until} from './harness.mjs';
 
 const creatives = tab => tab.page.evaluate(() => Object.fromEntries([...document.querySelectorAll('page-spot')].map(one => [one.placement, one.ad?.creative ?? null])));
 
@@ -115,8 +115,11 @@ test('a spot that is removed is freed', async tab => {
     window.kept = [...document.querySelectorAll('page-spot')].map(one => new WeakRef(one));
     document.querySelector('#box').remove();
   });
-  await tab.page.requestGC();
-  equal(await tab.page.evaluate(() => window.kept.map(one => one.deref() === undefined)), [true, true], 'collected');
+  // The browser itself holds an element until its observers have delivered what they saw.
+  await until('both collected', async () => {
+    await tab.page.requestGC();
+    return tab.page.evaluate(() => window.kept.every(one => one.deref() === undefined));
+  });
 });
 
 test('another path is another page', async tab => {

@@ -22,7 +22,7 @@ sub one_ad {
 
 sub counts {
     my ($group, %c) = @_;
-    my @all = map { "\"$_\":" . ($c{$_} // 0) . ',' } qw(serves impressions viewables clicks conversions);
+    my @all = map { "\"$_\":" . ($c{$_} // 0) . ',' } qw(serves anonymous impressions viewables clicks conversions);
     my $spend = $c{spend} // '0.0';
     return "\"id\":$group,\"campaign\":\\d+,\"day\":\"[\\d-]+\"," . join('', @all) . "\"spend_cents\":\Q$spend\E,";
 }
