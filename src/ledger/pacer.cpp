@@ -191,26 +191,35 @@ pacing::Supply Pacer::supply(const Times& times, Seconds from) const noexcept {
     return {pacing::ActiveDay(times.open, from, times.day_end), curves};
 }
 
-void Pacer::observe(PaceSlot& pace, const pacing::Reading& reading, const Times& times,
-                    bool whole_flight) const noexcept {
+pacing::Supply Pacer::observe(PaceSlot& pace, const pacing::Reading& reading, const Times& times,
+                              bool whole_flight) const noexcept {
     const bool knew_today = pace.state.last != 0 && pace.state.day == reading.day;
     pacing::observe(pace.state, reading);
     const Day day = times.day.day;
     const Seconds now = now_ / 1000;
-    if (!whole_flight || times.flight == kNone) {
-        pace.share = {.from = times.day.begin, .part = 1, .day = day};
-        return;
-    }
-    const FlightRecord& flight = image_.flight(times.flight);
     pacing::DayShare& share = pace.share;
-    if (share.day == day && share.key == flight.key) {
-        return;
-    }
-    if (share.day != day) {
+    const bool new_day = share.day != day;
+    if (new_day) {
         const bool from_start =
             knew_today || reading.used + reading.in_flight > 0 || now < times.day.begin + kMidnight;
         share.from = from_start ? times.day.begin : now;
+        share.day = day;
     }
+    // `from` is kept meanwhile: the limit may become one for longer than a day, today.
+    if (!whole_flight || times.flight == kNone) {
+        share.part = 1;
+        share.key = 0;
+        return supply(times, times.day.begin);
+    }
+    if (const FlightRecord& flight = image_.flight(times.flight);
+        new_day || share.key != flight.key) {
+        share.part = part(times, flight, share.from);
+        share.key = flight.key;
+    }
+    return supply(times, share.from);
+}
+
+double Pacer::part(const Times& times, const FlightRecord& flight, Seconds from) const noexcept {
     FixedVector<const pacing::WeekSums*, pacing::kMaxCurves> weeks;
     for (const uint32_t curve : times.curves) {
         weeks.push_back(&weeks_[curve]);
@@ -219,9 +228,7 @@ void Pacer::observe(PaceSlot& pace, const pacing::Reading& reading, const Times&
                               .later = image_.get(flight.later),
                               .start = flight.start,
                               .end = flight.end};
-    share.part = pacing::todays_part(ahead, weeks, share.from, times.day_end);
-    share.key = flight.key;
-    share.day = day;
+    return pacing::todays_part(ahead, weeks, from, times.day_end);
 }
 
 uint64_t Pacer::tosses(uint32_t group, Day day) const noexcept {
@@ -280,11 +287,11 @@ void Pacer::pace_impressions(uint32_t index, const Times& open) {
     reading.resolved = reading.confirmed + static_cast<double>(wall.expired.read(day.day));
     const uint64_t whole = wall.lifetime.load(std::memory_order_relaxed);
     reading.before = static_cast<double>(whole > in_wall ? whole - in_wall : 0);
-    observe(pace, reading, open, group.goal > 0 && group.goal_on == EventType::impression);
+    const auto supply =
+        observe(pace, reading, open, group.goal > 0 && group.goal_on == EventType::impression);
     const auto aim = pacing::impressions_aim(terms_of(group), pace.state.before, pace.share.part);
     watch(slots.impressions_pace, group.impression_cap > 0 && in_wall > group.impression_cap);
-    pace.publish(day.day, aim,
-                 pacing::pace(pace.state, aim, supply(open, pace.share.from), reading));
+    pace.publish(day.day, aim, pacing::pace(pace.state, aim, supply, reading));
 }
 
 void Pacer::pace_clicks(uint32_t index, const Times& open) {
@@ -304,13 +311,13 @@ void Pacer::pace_clicks(uint32_t index, const Times& open) {
                                   .tosses = tosses(index, day.day),
                                   .used = clicks,
                                   .before = std::max(0.0, whole - clicks)};
-    observe(pace, reading, open, group.goal > 0 && group.goal_on == EventType::click);
+    const auto supply =
+        observe(pace, reading, open, group.goal > 0 && group.goal_on == EventType::click);
     const double rate =
         (clicks + 1) /
         (static_cast<double>(counters.at(Counter::impressions).read(day.day)) + 1000);
     const auto aim = pacing::clicks_aim(terms_of(group), rate, pace.state.before, pace.share.part);
-    pace.publish(day.day, aim,
-                 pacing::pace(pace.state, aim, supply(open, pace.share.from), reading));
+    pace.publish(day.day, aim, pacing::pace(pace.state, aim, supply, reading));
 }
 
 void Pacer::pace_campaign(uint32_t index) {
@@ -357,12 +364,11 @@ void Pacer::pace_campaign(uint32_t index) {
             continue;
         }
         PaceSlot& pace = state_.pace(slots.paces[s]);
-        observe(pace, reading, open, lifetime);
+        const auto supply = observe(pace, reading, open, lifetime);
         const auto aim = pacing::budget_aim(
             campaign.budget_type, campaign.budget, static_cast<double>(campaign.hard_cap),
             static_cast<Strategy>(s), unit, pace.state.before, pace.share.part);
-        pace.publish(day.day, aim,
-                     pacing::pace(pace.state, aim, supply(open, pace.share.from), reading));
+        pace.publish(day.day, aim, pacing::pace(pace.state, aim, supply, reading));
     }
 }
 

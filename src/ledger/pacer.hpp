@@ -54,9 +54,10 @@ private:
                 const Placements& placements) const noexcept;
     pacing::Supply supply(const Times& times, Seconds from) const noexcept;
     // Takes in a reading. Of a limit for longer than a day, today's part is fixed by the
-    // first one.
-    void observe(PaceSlot& pace, const pacing::Reading& reading, const Times& times,
-                 bool whole_flight) const noexcept;
+    // first one. Returns what there is to be had of the day that counts.
+    pacing::Supply observe(PaceSlot& pace, const pacing::Reading& reading, const Times& times,
+                           bool whole_flight) const noexcept;
+    double part(const Times& times, const FlightRecord& flight, Seconds from) const noexcept;
     void pace_impressions(uint32_t index, const Times& times);
     void pace_clicks(uint32_t index, const Times& times);
     uint64_t tosses(uint32_t group, Day day) const noexcept;

@@ -116,6 +116,9 @@ public:
     }
 
     const PaceSlot& pace() const { return state_.pace(groups_[0].impressions_pace); }
+    const PaceSlot& budget_pace() const {
+        return state_.pace(campaigns_[0].paces[static_cast<size_t>(Strategy::adaptive)]);
+    }
     Billing& billing() { return *billing_; }
     State& state() { return state_; }
 
@@ -428,6 +431,28 @@ TEST_F(LedgerShare, ANewEndIsANewPlan) {
     load(goal_of(until(kMonday + 14 * kDay), kWorkdays, R"("goal": {"impressions": 2800})"),
          kMonday + 11 * 3600);
     EXPECT_EQ(amount_at(kMonday + 11 * 3600), 280) << "twice the goal";
+}
+
+// A budget that is for a day for a while has been there no longer than before.
+TEST_F(LedgerShare, OutlivesAChangeOfTheTypeOfABudget) {
+    const auto budget = [](const char* type) {
+        return goal_of(until(kMonday + 2 * kDay) + R"("budget": {"type": ")" + type +
+                           R"(", "amount_cents": 1400}, )",
+                       "[]", "");
+    };
+    const auto cents = [&](Seconds now) {
+        tick(now);
+        return budget_pace().amount.load() / 1'000'000;
+    };
+    load(budget("lifetime"), kMonday + 18 * 3600);
+    EXPECT_EQ(cents(kMonday + 18 * 3600), 280) << "6 of 30 hours";
+    load(budget("daily"), kMonday + 20 * 3600);
+    EXPECT_EQ(cents(kMonday + 20 * 3600), 1400);
+    EXPECT_NEAR(budget_pace().ideal.load() / 1'000'000, 1400 * 20 / 24.0, 10) << "of the whole day";
+    load(budget("lifetime"), kMonday + 21 * 3600);
+    EXPECT_EQ(cents(kMonday + 21 * 3600), 280);
+    EXPECT_NEAR(budget_pace().ideal.load() / 1'000'000, 140, 5) << "half of the time";
+    EXPECT_EQ(cents(kMonday + kDay), 1400);
 }
 
 TEST_F(LedgerShare, WithoutAnEndThirtyDaysCount) {

@@ -1,25 +1,17 @@
-// Walls, billing and the pacer in shared memory.
+// Walls and billing in shared memory.
 #include <gtest/gtest.h>
 
 #include <array>
 #include <deque>
 #include <thread>
 
-#include "core/base/rng.hpp"
-#include "core/catalog/compile.hpp"
-#include "ledger/billing.hpp"
-#include "ledger/pacer.hpp"
-#include "ledger_memory.hpp"
+#include "pacing_fixture.hpp"
 
 namespace {
 
-using namespace ads;
+using namespace pacing_test;
 using pacing::BucketTimes;
 using pacing::kUnlimited;
-
-constexpr Seconds kNoon = 1'794'830'400;  // 2026-11-16T12:00:00Z
-constexpr Seconds kReservation = 120;
-constexpr Millis kNow = kNoon * 1000;
 
 // ---- walls ----
 
@@ -91,110 +83,11 @@ TEST(LedgerWalls, ReservationsEqualAListOfServes) {
     }
 }
 
-// ---- a catalog on a state ----
-
-struct GroupOf {
-    std::string pacing;
-    std::string price = R"({"model": "cpm", "amount_cents": 1000})";  // a cent each
-};
-
-class PacingFixture : public testing::Test {
-protected:
-    static constexpr uint32_t kSlots = 64;
-
-    PacingFixture() : memory_(State::size(64, kSlots)) {
-        State::format(memory_.span(), 64, kSlots, 1);
-        state_ = State::attach(memory_.data());
-    }
-
-    void load(const std::vector<GroupOf>& groups, const std::string& budget = "",
-              const std::string& timezone = "UTC", Seconds at = kNoon) {
-        std::string list;
-        Id id = 1;
-        for (const auto& group : groups) {
-            list +=
-                (list.empty() ? "" : ", ") + (R"({"id": )" + std::to_string(id)) +
-                R"(, "price": )" + group.price +
-                (group.pacing.empty() ? "" : R"(, "pacing": )" + group.pacing) +
-                R"(, "creatives": [{"id": )" + std::to_string(100 + id) +
-                R"(, "type": "native", "content": {"t": "x"}, "click_url": "https://a.example/"}]})";
-            id++;
-        }
-        const std::string text =
-            R"({"placements": [{"id": "p"}], "campaigns": [{"id": 7, "timezone": ")" + timezone +
-            '"' + (budget.empty() ? "" : R"(, "budget": )" + budget) + R"(, "ad_groups": [)" +
-            list + "]}]}";
-        compiled_ = catalog::compile(text, at);
-        ASSERT_TRUE(compiled_.ok())
-            << compiled_.errors.front().path << ": " << compiled_.errors.front().message;
-        image_ = compiled_.image();
-        groups_.assign(image_.groups().size(), {});
-        campaigns_.assign(image_.campaigns().size(), {});
-        const SlotList keys(image_, groups_, campaigns_);
-        std::vector<uint32_t> slots(keys.keys.size());
-        ASSERT_EQ(state_.assign_slots(keys.keys, slots, at), 0u);
-        keys.set(slots);
-        pacer_.emplace(state_, kReservation);
-        pacer_->bind(image_, {groups_, campaigns_});
-        tick(at * 1000);
-    }
-
-    void tick(Millis now) {
-        pacer_->begin(now);
-        while (pacer_->step(3)) {
-        }
-    }
-
-    Billing billing() {
-        slots_ = {groups_, campaigns_};
-        return {image_, slots_, state_, kReservation};
-    }
-
-    bool serve(Millis now, uint32_t group = 0) {
-        reserved_ = 0;
-        if (!billing().take(group, now, reserved_)) {
-            return false;
-        }
-        count(Counter::serves, now, group);
-        return true;
-    }
-
-    void count(Counter counter, Millis now, uint32_t group = 0) {
-        const Day day = image_.day_of(image_.campaigns()[0], now / 1000);
-        state_.slot(groups_[group].counters).at(counter).count(day, 1, day);
-        state_.mark_tossed(groups_[group].counters);
-    }
-
-    Invalid event(EventType type, Millis served, Millis now, uint32_t group = 0) {
-        const Event event{.type = type,
-                          .time = now,
-                          .issued = served,
-                          .ad_group = image_.groups()[group].id,
-                          .price = image_.groups()[group].price_of(type)};
-        return billing().settle(event, group, reserved_);
-    }
-
-    PaceSlot& pace(uint32_t group = 0) { return state_.pace(groups_[group].impressions_pace); }
-    WallSlot& budget() { return state_.wall(campaigns_[0].budget); }
-    uint64_t spent(Millis now = kNow) {
-        return budget().used.read(image_.day_of(image_.campaigns()[0], now / 1000));
-    }
-
-    ledger_test::Memory memory_;
-    State state_;
-    catalog::Compiled compiled_;
-    Image image_;
-    std::vector<GroupSlots> groups_;
-    std::vector<CampaignSlots> campaigns_;
-    Slots slots_;
-    std::optional<Pacer> pacer_;
-    MicroCents reserved_ = 0;
-};
+// ---- billing ----
 
 constexpr uint64_t kCent = 1'000'000;
 
 using LedgerBilling = PacingFixture;
-using LedgerPacer = PacingFixture;
 
 TEST_F(LedgerBilling, ServesUpToTheCap) {
     load({{R"({"strategy": "asap", "daily_impression_cap": 3})"}});
@@ -470,104 +363,6 @@ TEST_F(LedgerBilling, WhatIsUndoneTooLateIsFree) {
     ASSERT_TRUE(serve(kNow + 16 * kReservation * 1000 / 15)) << "in the same place";
     billing().undo(event, 0, settled);
     EXPECT_EQ(spent(), kCent) << "what is in flight of the other";
-}
-
-// ---- the pacer ----
-
-TEST_F(LedgerPacer, TheFirstRoundComesBeforeTheFirstRequest) {
-    load({{R"({"strategy": "asap", "daily_impression_cap": 3})"},
-          {R"({"strategy": "adaptive", "daily_impression_cap": 100000})"},
-          {R"({"strategy": "even", "daily_impression_cap": 1000})"},
-          {""}});
-    EXPECT_EQ(pace(0).threshold, pacing::kAlways);
-    EXPECT_GT(pace(1).threshold, pacing::kNever);
-    EXPECT_LT(pace(1).threshold, pacing::kAlways);
-    EXPECT_EQ(pace(2).allowed_on(320, Strategy::even), 500u) << "noon";
-    EXPECT_EQ(pace(2).allowed_on(321, Strategy::even), 0u) << "a new day begins with nothing";
-    EXPECT_EQ(pace(1).allowed_on(321, Strategy::adaptive), kUnlimited);
-    EXPECT_EQ(groups_[3].impressions_pace, kNone);
-}
-
-// A catalog of the afternoon is behind from the start, but not for want of traffic:
-// it catches up at twice the rate, and does not pour everything out.
-TEST_F(LedgerPacer, ACatalogOfTheAfternoonCatchesUpSmoothly) {
-    load({{R"({"daily_impression_cap": 86400})"}});
-    Rng rng(5);
-    uint64_t served = 0;
-    for (Seconds second = kNoon; second < kNoon + 3600; second++) {
-        tick(second * 1000);
-        for (int i = 0; i < 100; i++) {
-            const bool passes = pacing::passes(rng.next(), pace().threshold);
-            state_.mark_tossed(groups_[0].counters);
-            if (passes && serve(second * 1000 + i)) {
-                served++;
-            } else {
-                state_.refuse(groups_[0].counters, Reason::pacing, 320, 1);
-            }
-        }
-    }
-    EXPECT_GT(served, 1.9 * 2 * 3600);
-    EXPECT_LT(served, 2.3 * 2 * 3600);
-}
-
-TEST_F(LedgerPacer, UsedUpUntilMidnight) {
-    load({{R"({"strategy": "asap", "daily_impression_cap": 3})"}}, "", "America/New_York");
-    for (int i = 0; i < 3; i++) {
-        EXPECT_TRUE(serve(kNow));
-    }
-    tick(kNow + 1000);
-    EXPECT_TRUE(pace().exhausted);
-    EXPECT_EQ(pace().threshold, pacing::kNever);
-    tick((kNoon + 17 * 3600 - 1) * 1000);  // 23:59:59 there
-    EXPECT_TRUE(pace().exhausted);
-    tick((kNoon + 17 * 3600) * 1000);
-    state_.mark_tossed(groups_[0].counters);
-    tick((kNoon + 17 * 3600 + 1) * 1000);
-    EXPECT_FALSE(pace().exhausted);
-    EXPECT_EQ(pace().threshold, pacing::kAlways);
-}
-
-TEST_F(LedgerPacer, OnlyTheTossedAreLookedAtEachSecond) {
-    load({{R"({"strategy": "even", "daily_impression_cap": 86400})"},
-          {R"({"strategy": "even", "daily_impression_cap": 86400})"}});
-    state_.mark_tossed(groups_[1].counters);
-    tick(kNow + 1'000);
-    EXPECT_EQ(pace(0).allowed_on(320, Strategy::even), 43'200u);
-    EXPECT_EQ(pace(1).allowed_on(320, Strategy::even), 43'201u);
-    for (Seconds s = 2; s <= 61; s++) {
-        tick(kNow + s * 1000);
-    }
-    EXPECT_GT(pace(0).allowed_on(320, Strategy::even), 43'201u) << "within a minute each is";
-    tick(kNow + 3600'000);
-    EXPECT_EQ(pace(0).allowed_on(320, Strategy::even), 46'800u) << "all are after a leap";
-}
-
-// A whole day of requests, each second a tick: what the simulator shows of the core
-// holds for the walls in shared memory, too.
-TEST_F(LedgerPacer, ADayIsDeliveredAndNotPassed) {
-    constexpr uint64_t kCap = 20'000;
-    const Seconds midnight = kNoon - 43'200;
-    load({{R"({"daily_impression_cap": 20000})"}}, "", "UTC", midnight);
-    Rng rng(3);
-    uint64_t served = 0;
-    uint64_t at_noon = 0;
-    for (Seconds second = midnight; second < midnight + 86'400; second++) {
-        tick(second * 1000);
-        for (int i = 0; i < 2; i++) {
-            const bool passes = pacing::passes(rng.next(), pace().threshold);
-            state_.mark_tossed(groups_[0].counters);
-            if (passes && serve(second * 1000 + 100 * i)) {
-                served++;
-            } else {
-                state_.refuse(groups_[0].counters, Reason::pacing,
-                              image_.day_of(image_.campaigns()[0], second), 1);
-            }
-        }
-        at_noon = second == kNoon ? served : at_noon;
-    }
-    EXPECT_LE(served, kCap);
-    EXPECT_GE(served, kCap * 999 / 1000);
-    EXPECT_NEAR(static_cast<double>(at_noon), kCap / 2.0, kCap * 0.01);
 }
 
 }  // namespace
