@@ -79,6 +79,7 @@ struct FlightOf {
     std::string schedule = "[]";
     bool budget = false;  // a lifetime budget instead of a goal
     bool held = true;     // to the figures, before two weeks are known
+    double least = 1;     // of the figure, on one seed; on all of them the mean has to reach it
     uint64_t goal = 0;    // impressions
     uint64_t billed = 0;
 
@@ -315,10 +316,12 @@ std::vector<FlightOf> flights_from(Seconds monday) {
          R"([{"from": "09:00", "to": "17:00"}])"},
         {"18:00 to 02:00 on four days", berlin, day(1, 15), day(11, -2),
          R"([{"days": ["mon", "wed", "thu", "sat"], "from": "18:00", "to": "02:00"}])"},
-        // Its visitors change their clock, the campaign does not.
+        // Its visitors change their clock, the campaign does not: in its last three evenings they
+        // are asleep an hour earlier than was learned. What is left is then 1.03 to 1.13 times to
+        // be had, and chance decides on some tenths of a percent.
         {"18:00 to 02:00 in New York, visitors in Berlin", "America/New_York", day(1, 15),
          day(11, 4), R"([{"days": ["mon", "wed", "thu", "sat"], "from": "18:00", "to": "02:00"}])",
-         false, false},
+         false, false, 0.995},
         {"Mondays only, of three weeks", berlin, day(0, -1), day(21, -2), R"([{"days": ["mon"]}])"},
         {"Tuesday 15:00 to Wednesday 11:00, in Lord Howe", "Australia/Lord_Howe", day(1, 15),
          day(16, 11)},
@@ -479,15 +482,20 @@ TEST_F(LedgerShare, OfALongFlight) {
 // ---- whole flights ----
 
 // Over the changes of the clock in New York, Berlin and Lord Howe. With `all`, every flight has to
-// reach the goal; without, those that are held to it before two weeks are known.
+// reach the goal on each seed, or nearly and on the mean of all; without, those that are held to it
+// before two weeks are known.
 void hold(const char* title, Seconds learn_for, double goal, bool all) {
     const Seconds monday = utc(2027, 3, 22);
     std::vector<FlightOf> least;
-    for (uint64_t seed = 201; seed <= (long_form() ? 210u : 201u); seed++) {
+    std::vector<double> sums;
+    const uint64_t seeds = long_form() ? 10 : 1;
+    for (uint64_t seed = 201; seed < 201 + seeds; seed++) {
         const auto flights = fly(monday - learn_for, flights_from(monday), seed);
+        sums.resize(flights.size());
         for (size_t i = 0; i < flights.size(); i++) {
             const FlightOf& flight = flights[i];
-            EXPECT_GE(flight.delivered(), all || flight.held ? goal : 0)
+            sums[i] += flight.delivered();
+            EXPECT_GE(flight.delivered(), all || flight.held ? goal * flight.least : 0)
                 << flight.name << ", seed " << seed;
             EXPECT_LE(flight.billed, flight.goal) << flight.name << ", seed " << seed << ": over";
             if (least.size() == i) {
@@ -498,6 +506,9 @@ void hold(const char* title, Seconds learn_for, double goal, bool all) {
         }
     }
     print(title, least);
+    for (size_t i = 0; all && i < sums.size(); i++) {
+        EXPECT_GE(sums[i] / static_cast<double>(seeds), goal) << least[i].name << ", the mean";
+    }
 }
 
 TEST(LedgerFlights, AreDeliveredOnceTwoWeeksAreKnown) {
