@@ -56,6 +56,25 @@ constexpr Unfilled unfilled_by(Reason reason) noexcept {
     }
 }
 
+// What became of a page where ads_inject is on.
+enum class PageResult : uint8_t {
+    decided,      // at least one slot was decided
+    no_slot,      // there is none, or none that may be filled
+    doubt,        // none, or none behind the point where it is not clear what markup means
+    encoded,      // it is compressed
+    charset,      // its encoding is not one in which markup can be read
+    prefetch,     // the browser fetches it ahead: its tag is to ask when it is shown
+    unreadable,   // it is not in memory
+    unavailable,  // there is no catalog
+};
+
+template <>
+struct Names<PageResult> {
+    static constexpr auto list =
+        std::to_array<std::string_view>({"decided", "no_slot", "doubt", "encoded", "charset",
+                                         "prefetch", "unreadable", "unavailable"});
+};
+
 // Upper bounds of the decision time in nanoseconds; one more bucket is open.
 inline constexpr std::array<int64_t, 12> kDecisionBounds = {
     2'500,   5'000,   10'000,    25'000,    50'000,    100'000,
@@ -70,10 +89,12 @@ inline constexpr size_t kDecisionTime = 3;  // nanoseconds, of the sample
 inline constexpr size_t kUnfilled = 8;
 inline constexpr size_t kRefusals = 32;
 inline constexpr size_t kDecisions = 64;  // of the sample, by bucket
+inline constexpr size_t kPages = 80;
 inline constexpr size_t kWords = 96;
 static_assert(kUnfilled + kCount<Unfilled> <= kRefusals);
 static_assert(kRefusals + ads::kRefusals <= kDecisions);
-static_assert(kDecisions + kDecisionBounds.size() + 1 <= kWords);
+static_assert(kDecisions + kDecisionBounds.size() + 1 <= kPages);
+static_assert(kPages + kCount<PageResult> <= kWords);
 }  // namespace traffic
 
 using SharedTraffic = std::array<std::atomic<uint64_t>, traffic::kWords>;
@@ -96,6 +117,9 @@ public:
     }
     void spent(MicroCents money) noexcept {
         words_[traffic::kSpend] += static_cast<uint64_t>(money);
+    }
+    void page(PageResult result) noexcept {
+        words_[traffic::kPages + static_cast<size_t>(result)]++;
     }
     // Whether the time of this decision is to be taken.
     bool samples() noexcept { return ++decisions_ % kSample == 0; }

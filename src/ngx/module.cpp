@@ -2,12 +2,19 @@
 #include "ngx/conf/conf.hpp"
 #include "ngx/endpoint/handlers.hpp"
 #include "ngx/lifecycle.hpp"
+#include "ngx/page/page.hpp"
 #include "ngx/request/limit.hpp"
 
 namespace {
 
 ngx_int_t finish(ngx_conf_t* cf) {
-    return ads::ngx::see_variables(cf) == NGX_OK ? ads::ngx::add_limits(cf) : NGX_ERROR;
+    for (const auto step :
+         {ads::ngx::see_variables, ads::ngx::add_limits, ads::ngx::add_page_requests}) {
+        if (step(cf) != NGX_OK) {
+            return NGX_ERROR;
+        }
+    }
+    return NGX_OK;
 }
 
 ngx_http_module_t module_context = {
@@ -21,7 +28,17 @@ ngx_http_module_t module_context = {
     ads::ngx::merge_loc_conf,    //
 };
 
+ngx_http_module_t inject_context = {
+    nullptr, ads::ngx::add_page_filters, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+};
+
 }  // namespace
+
+// Its place among the filters is why it is a module of its own, see the config file.
+ngx_module_t ngx_http_ads_inject_filter_module = {
+    NGX_MODULE_V1, &inject_context, nullptr, NGX_HTTP_MODULE, nullptr, nullptr,
+    nullptr,       nullptr,         nullptr, nullptr,         nullptr, NGX_MODULE_V1_PADDING,
+};
 
 ngx_module_t ngx_http_ads_module = {
     NGX_MODULE_V1,

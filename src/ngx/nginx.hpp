@@ -9,6 +9,7 @@ extern "C" {
 #include <ngx_http.h>
 
 extern ngx_module_t ngx_http_ads_module;
+extern ngx_module_t ngx_http_ads_inject_filter_module;
 }
 
 #include <new>

@@ -126,7 +126,7 @@ subtest 'docs/metrics.md has each metric' => sub {
 subtest 'docs/metrics.md has each field of the status' => sub {
     my %found;
     my $walk;
-    my %several = map { $_ => 1 } qw(health traffic invalid ad_groups[].refused);
+    my %several = map { $_ => 1 } qw(health traffic pages invalid ad_groups[].refused);
     $walk = sub {
         my ($path, $value) = @_;
         if (ref $value eq 'HASH') {

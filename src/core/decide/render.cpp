@@ -20,17 +20,6 @@ constexpr std::string_view kDocumentHead =
     "<body marginwidth=\"0\" marginheight=\"0\">";
 constexpr std::string_view kDocumentTail = "</body></html>";
 
-// That of the creative, or else that of its placement.
-struct Size {
-    uint32_t width;
-    uint32_t height;
-};
-
-Size size_of(const CreativeRecord& creative, const PlacementRecord& placement) noexcept {
-    return creative.width != 0 ? Size{creative.width, creative.height}
-                               : Size{placement.width, placement.height};
-}
-
 void put_ad(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept {
     const auto& placement = image.placements()[ad.pick.placement];
     const auto& creative = image.creatives()[ad.pick.creative];
@@ -45,7 +34,7 @@ void put_ad(Out& out, const Image& image, const Ad& ad, std::string_view base) n
     }
     out.put(",\"type\":\"");
     out.put(name_of(creative.type));
-    const Size size = size_of(creative, placement);
+    const AdSize size = size_of(image, ad);
     out.put("\",\"width\":");
     out.number(size.width);
     out.put(",\"height\":");
@@ -63,7 +52,7 @@ void put_ad(Out& out, const Image& image, const Ad& ad, std::string_view base) n
 }
 
 // The beginning of the frame, of which html_head is the rest.
-void put_frame(Out& out, Size size) noexcept {
+void put_frame(Out& out, AdSize size) noexcept {
     out.put("<iframe width=\"");
     if (size.width == 0) {
         out.put("100%\"");
@@ -120,14 +109,25 @@ void render_json(Out& out, const Image& image, std::span<const Ad> ads, std::str
     out.put('}');
 }
 
-void render_html(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept {
+AdSize size_of(const Image& image, const Ad& ad) noexcept {
+    const auto& creative = image.creatives()[ad.pick.creative];
+    const auto& placement = image.placements()[ad.pick.placement];
+    return creative.width != 0 ? AdSize{creative.width, creative.height}
+                               : AdSize{placement.width, placement.height};
+}
+
+void render_creative(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept {
     const auto& creative = image.creatives()[ad.pick.creative];
     if (creative.type == CreativeType::html) {
-        put_frame(out, size_of(creative, image.placements()[ad.pick.placement]));
+        put_frame(out, size_of(image, ad));
     }
     out.put(image.text(creative.html_head));
     put_url(out, base, "click", Ad::text(ad.click));
     out.put(image.text(creative.html_tail));
+}
+
+void render_html(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept {
+    render_creative(out, image, ad, base);
     out.put("<img src=\"");
     put_url(out, base, "impression", Ad::text(ad.impression));
     out.put("\" width=\"1\" height=\"1\" alt=\"\" hidden>");

@@ -40,6 +40,16 @@ void render_json(Out& out, const Image& image, std::span<const Ad> ads, std::str
 // might forbid it.
 void render_html(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept;
 
+// The ad without its pixel.
+void render_creative(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept;
+
+// The size of an ad in CSS pixels: that of the creative, or else that of its placement.
+struct AdSize {
+    uint32_t width;
+    uint32_t height;
+};
+AdSize size_of(const Image& image, const Ad& ad) noexcept;
+
 // The same as a document without margins, for a frame.
 void render_document(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept;
 

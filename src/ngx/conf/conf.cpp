@@ -244,15 +244,6 @@ char* set_base(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     return conf_ok();
 }
 
-char* need(ngx_conf_t* cf, ngx_command_t* cmd) noexcept {
-    auto* main =
-        static_cast<MainConf*>(ngx_http_conf_get_module_main_conf(cf, ngx_http_ads_module));
-    if (main->needed_by == nullptr) {
-        main->needed_by = reinterpret_cast<const char*>(cmd->name.data);
-    }
-    return conf_ok();
-}
-
 // Makes the location answer with `handler`.
 char* handle(ngx_conf_t* cf, ngx_command_t* cmd, ngx_http_handler_pt handler) noexcept {
     auto* core = static_cast<ngx_http_core_loc_conf_t*>(
@@ -261,6 +252,8 @@ char* handle(ngx_conf_t* cf, ngx_command_t* cmd, ngx_http_handler_pt handler) no
         return complain(cf, "ads: %V: this location already has a handler", &cmd->name);
     }
     core->handler = handler;
+    static_cast<LocConf*>(ngx_http_conf_get_module_loc_conf(cf, ngx_http_ads_module))->answers =
+        true;
     return need(cf, cmd);
 }
 
@@ -413,6 +406,15 @@ void destroy_setup(void* data) {
 
 }  // namespace
 
+char* need(ngx_conf_t* cf, ngx_command_t* cmd) noexcept {
+    auto* main =
+        static_cast<MainConf*>(ngx_http_conf_get_module_main_conf(cf, ngx_http_ads_module));
+    if (main->needed_by == nullptr) {
+        main->needed_by = reinterpret_cast<const char*>(cmd->name.data);
+    }
+    return conf_ok();
+}
+
 ngx_command_t commands[] = {
     {ngx_string("ads_zone"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE2, set_zone,
      NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
@@ -465,6 +467,8 @@ ngx_command_t commands[] = {
     {ngx_string("ads_consent"), ADS_ANYWHERE | NGX_CONF_1MORE, set_consent,
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("ads_anonymous_cap"), ADS_ANYWHERE | NGX_CONF_TAKE1, set_anonymous_cap,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("ads_inject"), ADS_ANYWHERE | NGX_CONF_TAKE1234, set_inject,
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("ads_cors"), ADS_ANYWHERE | NGX_CONF_1MORE, set_cors, NGX_HTTP_LOC_CONF_OFFSET, 0,
      nullptr},
@@ -565,6 +569,9 @@ char* merge_loc_conf(ngx_conf_t* cf, void* parent, void* child) {
     ngx_conf_merge_value(to->track, from->track, kAnyType);
     ngx_conf_merge_value(to->detail, from->detail, 0);
     ngx_conf_merge_value(to->anonymous_cap, from->anonymous_cap, kNoCap);
+    if (merge_inject(cf, from, to) != conf_ok()) {
+        return conf_error();
+    }
     return merge_visitor(cf, from, to);
 }
 

@@ -58,6 +58,7 @@ struct MainConf {
     TokenLives lives;
     bool has_lives;
     Seconds reservation;    // 0: not set yet
+    bool injects;           // ads_inject is on somewhere
     bool timed;             // somebody asks for $ads_decision_time
     const char* needed_by;  // the first handler directive, nullptr: none
     ngx_array_t* limits;    // of LimitZone*
@@ -100,6 +101,14 @@ struct CorsConf {
     ngx_str_t timing;  // those that need no pattern, for Timing-Allow-Origin
 };
 
+// `ads_inject …`
+struct InjectConf {
+    bool on;
+    bool pixel;        // an image in the page counts the impression
+    bool keeps_cache;  // the page's own rules for caches stay
+    ngx_str_t element;
+};
+
 struct LocConf {
     ngx_str_t base;           // of the tracking URLs
     ngx_str_t location_base;  // its default: the folder of the location
@@ -118,6 +127,8 @@ struct LocConf {
     CorsConf* cors;
     ngx_array_t* limits;   // of LimitConf
     InvalidConf* invalid;  // nullptr: off
+    InjectConf* inject;    // nullptr: off
+    bool answers;          // the location is one of ours
     ngx_int_t anonymous_cap;
 };
 
@@ -154,6 +165,13 @@ char* set_session_cookie(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_consent(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_anonymous_cap(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* merge_visitor(ngx_conf_t* cf, LocConf* from, LocConf* to);
+
+// Notes that the directive needs a zone, a catalog, a spool and keys.
+char* need(ngx_conf_t* cf, ngx_command_t* cmd) noexcept;
+
+// In inject.cpp.
+char* set_inject(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* merge_inject(ngx_conf_t* cf, LocConf* from, LocConf* to);
 
 // In conf_invalid.cpp.
 char* set_invalid(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);

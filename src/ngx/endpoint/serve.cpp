@@ -3,12 +3,12 @@
 #include <string>
 #include <vector>
 
-#include "core/base/origin.hpp"
 #include "core/base/query.hpp"
 #include "core/decide/explain.hpp"
 #include "ngx/endpoint/handlers.hpp"
 #include "ngx/request/ad_request.hpp"
 #include "ngx/request/cors.hpp"
+#include "ngx/request/origin.hpp"
 #include "ngx/worker/worker.hpp"
 
 namespace ads::ngx {
@@ -40,22 +40,6 @@ struct Serve : AdRequest {
 constexpr InputError kBadOrigin{
     "bad_origin",
     "absolute=1 needs a Host header with a host name and perhaps a port, or a valid ads_origin"};
-
-// Scheme and host of the request as this server sees them: what a client says of a proxy before
-// us counts only where ads_origin says so. False if there is none that may stand in a URL.
-bool find_origin(ngx_http_request_t* r, std::string& origin) {
-    origin = value_of(r, loc_conf(r)->origin);
-    if (origin.empty() && r->headers_in.host != nullptr) {
-#if NGX_HTTP_SSL
-        const bool secure = r->connection->ssl != nullptr;
-#else
-        const bool secure = false;
-#endif
-        origin = secure ? "https://" : "http://";
-        origin += view(r->headers_in.host->value);
-    }
-    return valid_origin(origin);
-}
 
 InputError find_base(Serve& s) {
     const LocConf* conf = loc_conf(s.r);

@@ -90,6 +90,15 @@ void put_requests(Worker& worker, Out& out) noexcept {
     }
 }
 
+void put_pages(Worker& worker, Out& out) noexcept {
+    put_head(out, "ads_pages_total", "counter",
+             "Pages of locations with ads_inject, by what became of their slots.");
+    for (size_t i = 0; i < kCount<PageResult>; i++) {
+        put_sample(out, "ads_pages_total", "result", name_of(static_cast<PageResult>(i)),
+                   word(worker, traffic::kPages + i));
+    }
+}
+
 void put_decision_time(Worker& worker, Out& out) noexcept {
     constexpr std::string_view kBucket = "ads_decision_seconds_bucket{le=\"";
     put_head(out, "ads_decision_seconds", "histogram",
@@ -328,6 +337,7 @@ void put_metrics(Worker& worker, Out& out, const Filter& filter, const MainConf&
     out.put("ads_build_info{version=\"" ADS_VERSION "\",nginx=\"" NGINX_VERSION "\"} 1\n");
     put_requests(worker, out);
     put_decision_time(worker, out);
+    put_pages(worker, out);
     put_events(worker, out);
     put_catalog(worker, out, conf);
     put_stop_metrics(worker, out);

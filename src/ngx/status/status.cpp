@@ -211,6 +211,19 @@ void put_traffic(Worker& worker, Out& out) noexcept {
     out.put('}');
 }
 
+// What became of the pages where ads are inserted.
+void put_pages(Worker& worker, Out& out) noexcept {
+    const auto& words = worker.process.state().head().traffic;
+    out.put("\"pages\":{");
+    for (size_t i = 0; i < kCount<PageResult>; i++) {
+        out.put(i == 0 ? "\"" : ",\"");
+        out.put(name_of(static_cast<PageResult>(i)));
+        out.put("\":");
+        out.number(words[traffic::kPages + i].load(std::memory_order_relaxed));
+    }
+    out.put('}');
+}
+
 // How events get on; null where they stay in the spool.
 void put_shipping(Worker& worker, Out& out, bool configured) noexcept {
     if (!configured) {
@@ -286,6 +299,8 @@ void put_json(Worker& worker, Out& out, const Image& image, const Filter& filter
     out.number(worker.process.state().head().spool.dropped_serves.load(std::memory_order_relaxed));
     out.put("},");
     put_traffic(worker, out);
+    out.put(',');
+    put_pages(worker, out);
     out.put(",\"dedupe\":{\"evicted\":");
     out.number(worker.process.state().head().dedupe.evicted.load(std::memory_order_relaxed));
     out.put("},\"spool\":");

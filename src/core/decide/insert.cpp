@@ -1,0 +1,53 @@
+#include "core/decide/insert.hpp"
+
+namespace ads {
+
+namespace {
+
+void put_tracking(Out& out, std::string_view name, std::string_view base,
+                  std::string_view token) noexcept {
+    out.put("\" data-");
+    out.put(name);
+    out.put("=\"");
+    out.put(base);
+    out.put(name);
+    out.put("?t=");
+    out.put(token);
+}
+
+}  // namespace
+
+size_t slot_size(const Image& image, const SlotText& slot, const Ad& ad,
+                 std::string_view base) noexcept {
+    // 160 characters of names, the size and the type.
+    return slot.text.size() + 224 + 3 * (base.size() + kTokenChars) + html_size(image, ad, base);
+}
+
+void render_slot(Out& out, const Image& image, const SlotText& slot, const Ad& ad,
+                 std::string_view base, bool pixel) noexcept {
+    const AdSize size = size_of(image, ad);
+    out.put(slot.text.substr(0, slot.name_end));
+    out.put(" data-inserted=\"");
+    out.hex64(ad.serve);
+    out.put("\" data-type=\"");
+    out.put(name_of(image.creatives()[ad.pick.creative].type));
+    out.put("\" data-width=\"");
+    out.number(size.width);
+    out.put("\" data-height=\"");
+    out.number(size.height);
+    put_tracking(out, "impression", base, Ad::text(ad.impression));
+    put_tracking(out, "viewable", base, Ad::text(ad.viewable));
+    put_tracking(out, "click", base, Ad::text(ad.click));
+    out.put('"');
+    out.put(slot.text.substr(slot.name_end, slot.content - slot.name_end));
+    (pixel ? render_html : render_creative)(out, image, ad, base);
+    out.put(slot.text.substr(slot.content_end));
+}
+
+void render_unfilled(Out& out, const SlotText& slot) noexcept {
+    out.put(slot.text.substr(0, slot.name_end));
+    out.put(kUnfilledSlot);
+    out.put(slot.text.substr(slot.name_end));
+}
+
+}  // namespace ads

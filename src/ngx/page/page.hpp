@@ -1,0 +1,82 @@
+// Pages that get their ads while they are sent.
+#pragma once
+
+#include "core/html/cutter.hpp"
+#include "ledger/traffic.hpp"
+#include "ngx/conf/conf.hpp"
+#include "ngx/request/visitor.hpp"
+
+namespace ads::ngx {
+
+// What a page is asked with, and its first look at what is answered.
+ngx_int_t add_page_requests(ngx_conf_t* cf);
+
+// The filters of ngx_http_ads_inject_filter_module.
+ngx_int_t add_page_filters(ngx_conf_t* cf);
+
+// nullptr where ads_inject is off. Pages are of main requests: what a subrequest answers is part of
+// one.
+inline const InjectConf* inject_conf(ngx_http_request_t* r) noexcept {
+    const InjectConf* inject = loc_conf(r->main)->inject;
+    return inject != nullptr && inject->on ? inject : nullptr;
+}
+
+// A header of the request; empty if it was not sent.
+std::string_view find_header(ngx_http_request_t* r, std::string_view lowercase) noexcept;
+
+// Whether the answer is a page whose slots are filled if nothing is in the way.
+inline bool is_page(ngx_http_request_t* r) noexcept {
+    const auto& out = r->headers_out;
+    return r == r->main && out.status == NGX_HTTP_OK && out.content_type_len == 9 &&
+           out.content_type.len >= 9 &&
+           ngx_strncasecmp(out.content_type.data,
+                           reinterpret_cast<u_char*>(const_cast<char*>("text/html")), 9) == 0;
+}
+
+// A slot of which the ad is still to be found.
+struct PageSlot {
+    ngx_buf_t* buffer = nullptr;  // of what it becomes
+    std::string_view text;
+    size_t content = 0;
+    size_t content_end = 0;
+    uint32_t placement = 0;
+};
+
+inline constexpr size_t kMaxSlots = 64;
+
+// A page that is being sent, as long as its request.
+struct PageCtx {
+    PageCtx(ngx_http_request_t* request, const InjectConf* inject) noexcept
+        : r(request), conf(inject), cutter(view(inject->element), allocate, request->pool) {}
+
+    static void* allocate(void* pool, size_t size) {
+        return ngx_pnalloc(static_cast<ngx_pool_t*>(pool), size);
+    }
+
+    ngx_http_request_t* r;
+    const InjectConf* conf;
+    html::Cutter cutter;
+    PageResult result = PageResult::no_slot;
+    bool waiting = false;  // for the write of its events
+    bool blind = false;    // no more slots are filled
+    const Visitor* visitor = nullptr;
+    std::string_view url;
+    ngx_chain_t* in = nullptr;   // not read yet
+    ngx_chain_t* out = nullptr;  // read, not sent
+    ngx_chain_t** out_end = &out;
+    ngx_chain_t* busy = nullptr;  // ours, sent but not written yet
+    ngx_chain_t** busy_end = &busy;
+    ngx_chain_t* free = nullptr;
+    PageSlot* slots = nullptr;  // of what is being read, kMaxSlots
+    size_t slot_count = 0;
+    size_t decided = 0;  // slots in all
+};
+
+// Decides for all slots at hand, and fills their buffers. True if events must be written before
+// they are sent.
+bool fill_slots(PageCtx& page) noexcept;
+
+// What became of the page.
+void count_page(PageResult result) noexcept;
+
+}  // namespace ads::ngx
