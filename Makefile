@@ -27,16 +27,14 @@ jobs        := $(shell nproc)
 lib_sources   := $(wildcard src/core/*/*.cpp src/ledger/*.cpp src/io/*.cpp src/keeper/*.cpp)
 lib_objects   := $(lib_sources:%.cpp=$(OBJ)/%.o)
 # What only the command needs, such as the HTML parser, is not linked into workers.
-admin_sources := $(wildcard admin/lib/*.cpp admin/creative/*.cpp)
+admin_sources := $(wildcard admin/lib/*/*.cpp admin/creative/*.cpp)
 admin_objects := $(admin_sources:%.cpp=$(OBJ)/%.o)
-cli_sources   := $(wildcard admin/cli/*/*.cpp admin/diagnosis/*.cpp)
+cli_sources   := $(wildcard admin/cli/*/*.cpp)
 cli_objects   := $(cli_sources:%.cpp=$(OBJ)/%.o)
 sql_files     := $(sort $(wildcard admin/sql/tables/*.sql)) $(sort $(wildcard admin/sql/functions/*.sql)) admin/sql/rights.sql
 # ThreadSanitizer is for shared memory and for the threads beside the event loop.
 unit_sources  := $(wildcard $(if $(filter tsan,$(VARIANT)),t/unit/ledger/*.cpp t/unit/io/*.cpp t/unit/keeper/*.cpp,t/unit/*/*.cpp))
 unit_objects  := $(unit_sources:%.cpp=$(OBJ)/%.o)
-# Of the command, what has unit tests: it depends on nothing else of it.
-cli_parts     := $(if $(filter tsan,$(VARIANT)),,$(patsubst %,$(OBJ)/admin/cli/common/%.o,money local_time))
 fuzz_names    := $(patsubst t/fuzz/%.cpp,%,$(wildcard t/fuzz/*.cpp))
 
 # ---- what people call ----------------------------------------------------------
@@ -116,7 +114,8 @@ $(OBJ)/%.o: %.cpp
 
 # What the command alone has need not be fast, but for decide and simulate: it compiles in two
 # thirds of the time.
-$(filter-out $(OBJ)/admin/cli/decide/%,$(cli_objects)): CXXFLAGS += -O1 -g1
+$(filter-out $(OBJ)/admin/cli/decide/% $(OBJ)/admin/lib/decide/% $(OBJ)/admin/creative/%,$(cli_objects) $(admin_objects)): \
+    CXXFLAGS += -O1 -g1
 
 # The tests themselves need not be fast, and compile in half the time.
 $(OBJ)/t/unit/%.o: CXXFLAGS += -O1 -It/unit
@@ -149,7 +148,7 @@ $(OBJ)/sql/files.o: $(BUILD)/sql/files.cpp
 $(OBJ)/nginx-ads: $(cli_objects) $(OBJ)/sql/files.o $(OBJ)/libadmin.a $(OBJ)/libads.a
 	@$(CXX) $(CXXFLAGS) $^ -o $@ -lfmt -lcurl -lgumbo $(LIBS)
 
-$(OBJ)/unit-tests: $(unit_objects) $(cli_parts) $(OBJ)/libadmin.a $(OBJ)/libads.a
+$(OBJ)/unit-tests: $(unit_objects) $(OBJ)/libadmin.a $(OBJ)/libads.a
 	@$(CXX) $(CXXFLAGS) $^ -o $@ -lgtest -lgtest_main -lfmt -lz -lgumbo $(LIBS)
 
 -include $(shell find $(BUILD) -name '*.d' -path '*/$(VARIANT)/*' 2>/dev/null)

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lib/unicode.hpp"
+#include "lib/base/unicode.hpp"
 
 namespace ads::creative {
 

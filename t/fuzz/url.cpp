@@ -1,7 +1,7 @@
 // Any text as a pixel's address: what is allowed names its host plainly, and
 // nothing but public addresses come back. The first line is the address, each
 // further one an answer of the resolver.
-#include "lib/url_policy.hpp"
+#include "lib/base/url_policy.hpp"
 
 #include <algorithm>
 #include <cstdlib>

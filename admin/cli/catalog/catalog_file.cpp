@@ -5,9 +5,9 @@
 
 #include <ctime>
 
-#include "cli/common/files.hpp"
 #include "cli/common/output.hpp"
 #include "core/catalog/formats.hpp"
+#include "lib/base/files.hpp"
 
 namespace ads::cli {
 
@@ -32,6 +32,31 @@ void show_warnings(const std::string& file, const catalog::Faults& warnings) {
     }
     if (warnings.more_errors > 0) {
         error_line(fmt::format("{}: and {}.", name, counted(warnings.more_errors, "more warning")));
+    }
+}
+
+void add_catalog_options(Arguments& command, CatalogOptions& options) {
+    auto* file =
+        command.add_option("--catalog", options.file, "A catalog file; - is standard input")
+            ->option_text("FILE");
+    auto* state = command
+                      .add_option("--state", options.state,
+                                  "State folder of a node: its catalog and its stop list")
+                      ->excludes(file)
+                      ->option_text("DIR");
+    command.add_option("--database,--db", options.database, kDatabaseHelp)
+        ->excludes(file)
+        ->excludes(state)
+        ->option_text("CONNINFO");
+}
+
+std::optional<CatalogSource> read_or_tell(const CatalogOptions& options,
+                                          const std::string& application) {
+    try {
+        return read_catalog(options, application);
+    } catch (const InvalidCatalog& e) {
+        show_errors(e.name, e.errors, e.more_errors);
+        return std::nullopt;
     }
 }
 

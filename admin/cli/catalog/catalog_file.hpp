@@ -1,10 +1,13 @@
 // Catalogs that the command line names.
 #pragma once
 
+#include <optional>
 #include <string>
-#include "cli/common/arguments.hpp"
 
+#include "cli/common/arguments.hpp"
+#include "cli/common/output.hpp"
 #include "core/catalog/compile.hpp"
+#include "lib/catalog/catalog_source.hpp"
 
 namespace ads::cli {
 
@@ -14,6 +17,13 @@ void show_errors(const std::string& file, const std::vector<catalog::Error>& err
 
 // The same with "warning: " before the message.
 void show_warnings(const std::string& file, const catalog::Faults& warnings);
+
+// Adds --catalog, --state and --database.
+void add_catalog_options(Arguments& command, CatalogOptions& options);
+
+// Reads the catalog, and has said what is wrong with it if there is none. Throws Failure.
+std::optional<CatalogSource> read_or_tell(const CatalogOptions& options,
+                                          const std::string& application);
 
 // The value of --at; empty is now.
 Seconds moment(const std::string& text);

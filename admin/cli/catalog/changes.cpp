@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "cli/common/json.hpp"
-#include "cli/common/local_time.hpp"
-#include "cli/common/money_fields.hpp"
 #include "cli/common/output.hpp"
 #include "cli/common/table.hpp"
 #include "core/catalog/formats.hpp"
+#include "lib/base/json.hpp"
+#include "lib/base/local_time.hpp"
+#include "lib/base/money_fields.hpp"
 
 namespace ads::cli {
 
@@ -71,40 +71,7 @@ void show(const Change& change, const std::string& currency) {
     }
 }
 
-json_t* change_json(const Change& change) {
-    json_t* item = json_object();
-    json_object_set_new(item, "change", text_json(kChangeKinds[static_cast<size_t>(change.kind)]));
-    json_object_set_new(item, "object", text_json(change.what));
-    json_t* id = value_json(change.id);
-    if (!json_is_integer(id) || change.what == "placement") {
-        json_decref(id);
-        id = text_json(change.id);
-    }
-    json_object_set_new(item, "id", id);
-    json_object_set_new(item, "name", text_json(change.name));
-    if (change.ad_groups + change.creatives > 0) {
-        json_object_set_new(item, "ad_groups", number_json(change.ad_groups));
-        json_object_set_new(item, "creatives", number_json(change.creatives));
-    }
-    json_t* fields = json_array();
-    for (const auto& field : change.fields) {
-        json_t* one = json_object();
-        json_object_set_new(one, "field", text_json(field.field));
-        json_object_set_new(one, "before", value_json(field.before));
-        json_object_set_new(one, "after", value_json(field.after));
-        json_array_append_new(fields, one);
-    }
-    json_object_set_new(item, "fields", fields);
-    return item;
-}
-
 }  // namespace
-
-json_t* value_json(const std::string& text) {
-    json_t* value =
-        text.empty() ? nullptr : json_loadb(text.data(), text.size(), JSON_DECODE_ANY, nullptr);
-    return value == nullptr ? json_null() : value;
-}
 
 void show_changes(const std::vector<Change>& changes, const std::string& currency) {
     for (const auto& change : changes) {
@@ -112,12 +79,12 @@ void show_changes(const std::vector<Change>& changes, const std::string& currenc
     }
 }
 
-json_t* changes_json(const std::vector<Change>& changes) {
-    json_t* list = json_array();
-    for (const auto& change : changes) {
-        json_array_append_new(list, change_json(change));
+void tell_removed(const std::vector<Removed>& removed) {
+    for (const auto& one : removed) {
+        for (const auto& what : one.what) {
+            error_line(fmt::format("creative {}: removed: {}", one.creative, printable(what)));
+        }
     }
-    return list;
 }
 
 }  // namespace ads::cli

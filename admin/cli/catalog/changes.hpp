@@ -1,23 +1,15 @@
-// What an edit changed, for people and for programs.
+// What an edit changed, for people.
 #pragma once
 
-#include <jansson.h>
-
-#include <array>
-
-#include "cli/catalog/diff.hpp"
+#include "cli/common/output.hpp"
+#include "lib/catalog/changes_json.hpp"
 
 namespace ads::cli {
 
-// By ChangeKind.
-inline constexpr auto kChangeKinds =
-    std::to_array<std::string_view>({"added", "changed", "archived"});
-
-// A value of a field; null if it is not there.
-json_t* value_json(const std::string& text);
-
 // Money in its currency; empty: none is set.
 void show_changes(const std::vector<Change>& changes, const std::string& currency);
-json_t* changes_json(const std::vector<Change>& changes);
+
+// A line for each on standard error.
+void tell_removed(const std::vector<Removed>& removed);
 
 }  // namespace ads::cli

@@ -1,12 +1,13 @@
 // nginx-ads currency: the currency of all money in the catalog.
 #include <fmt/format.h>
 
-#include "cli/common/database.hpp"
-#include "cli/common/json.hpp"
-#include "cli/common/settings.hpp"
 #include "cli/main/commands.hpp"
-#include "cli/manage/manage_edit.hpp"
+#include "cli/manage/manage.hpp"
 #include "core/catalog/currency.hpp"
+#include "lib/base/database.hpp"
+#include "lib/base/json.hpp"
+#include "lib/base/settings.hpp"
+#include "lib/manage/edits.hpp"
 
 namespace ads::cli {
 

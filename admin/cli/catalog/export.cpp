@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include "cli/catalog/catalog_file.hpp"
-#include "cli/common/database.hpp"
-#include "cli/common/files.hpp"
-#include "cli/common/json_text.hpp"
 #include "cli/main/commands.hpp"
+#include "lib/base/database.hpp"
+#include "lib/base/files.hpp"
+#include "lib/base/json_text.hpp"
 
 namespace ads::cli {
 

@@ -11,18 +11,18 @@
 
 #include "cli/catalog/catalog_file.hpp"
 #include "cli/catalog/changes.hpp"
-#include "cli/common/database.hpp"
-#include "cli/common/files.hpp"
-#include "cli/common/json.hpp"
-#include "cli/common/json_text.hpp"
 #include "cli/common/progress.hpp"
-#include "cli/common/settings.hpp"
 #include "cli/common/table.hpp"
-#include "cli/creative/clean.hpp"
 #include "cli/main/commands.hpp"
-#include "cli/manage/manage_edit.hpp"
 #include "core/catalog/warnings.hpp"
 #include "creative/sanitize.hpp"
+#include "lib/base/database.hpp"
+#include "lib/base/files.hpp"
+#include "lib/base/json.hpp"
+#include "lib/base/json_text.hpp"
+#include "lib/base/settings.hpp"
+#include "lib/catalog/clean.hpp"
+#include "lib/manage/edits.hpp"
 
 namespace ads::cli {
 

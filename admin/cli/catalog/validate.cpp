@@ -3,15 +3,15 @@
 #include <unistd.h>
 
 #include "cli/catalog/catalog_file.hpp"
-#include "cli/common/files.hpp"
-#include "cli/common/json.hpp"
 #include "cli/common/table.hpp"
 #include "cli/main/commands.hpp"
 #include "core/catalog/schema.hpp"
 #include "core/catalog/warnings.hpp"
 #include "creative/sanitize.hpp"
 #include "ledger/zone.hpp"
-#include "lib/url_policy.hpp"
+#include "lib/base/files.hpp"
+#include "lib/base/json.hpp"
+#include "lib/base/url_policy.hpp"
 
 namespace ads::cli {
 

@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "cli/common/json.hpp"
 #include "cli/common/output.hpp"
+#include "lib/base/json.hpp"
 
 namespace ads::cli {
 

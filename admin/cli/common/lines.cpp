@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "cli/common/files.hpp"
 #include "cli/common/output.hpp"
+#include "lib/base/files.hpp"
 
 namespace ads::cli {
 

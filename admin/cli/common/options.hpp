@@ -5,7 +5,12 @@
 
 #include <charconv>
 #include <string>
+
 #include "cli/common/arguments.hpp"
+#include "cli/common/output.hpp"
+#include "lib/base/http.hpp"
+#include "lib/base/moment.hpp"
+#include "lib/diagnosis/node_status.hpp"
 
 namespace ads::cli {
 
@@ -22,6 +27,34 @@ inline Validator whole_number(uint64_t least, uint64_t most) {
                                text);
         },
         "N");
+}
+
+// Of an http or https address.
+inline Validator is_web_address() {
+    return Validator(web_address_fault, "URL");
+}
+
+inline Validator is_timeout() {
+    return Validator(
+        [](const std::string& text) {
+            return parse_timeout(text)
+                       ? std::string()
+                       : fmt::format("must be a time up to an hour like 5s or 500ms, not \"{}\"",
+                                     printable(text));
+        },
+        "TIME");
+}
+
+inline Validator is_moment_or_number() {
+    return Validator(
+        [](const std::string& text) {
+            return parse_moment(text) ? std::string()
+                                      : fmt::format(
+                                            "must be a moment like 2026-11-16T04:00:00Z or seconds "
+                                            "since 1970, not \"{}\"",
+                                            text);
+        },
+        "TIME");
 }
 
 }  // namespace ads::cli

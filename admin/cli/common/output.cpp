@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "cli/common/json.hpp"
+#include "lib/base/json.hpp"
 
 namespace ads::cli {
 
@@ -117,6 +117,12 @@ void warn(std::string_view message) {
                            message));
 }
 
+void warn_all(const std::vector<std::string>& messages) {
+    for (const auto& message : messages) {
+        warn(message);
+    }
+}
+
 std::string painted(int fd, Colour colour, std::string_view text) {
     constexpr auto kCodes = std::to_array<std::string_view>({"31", "33", "32", "1"});
     if (!coloured(fd)) {
@@ -125,8 +131,17 @@ std::string painted(int fd, Colour colour, std::string_view text) {
     return fmt::format("\x1b[{}m{}\x1b[0m", kCodes[static_cast<size_t>(colour)], text);
 }
 
-std::string counted(uint64_t number, std::string_view what) {
-    return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+void print_json(const Json& root) {
+    struct Free {
+        void operator()(char* text) const noexcept { std::free(text); }
+    };
+    const std::unique_ptr<char, Free> text(
+        json_dumps(root.get(), JSON_INDENT(2) | JSON_REAL_PRECISION(15)));
+    if (text == nullptr) {
+        throw std::bad_alloc();
+    }
+    out().put(text.get());
+    out().put("\n");
 }
 
 }  // namespace ads::cli

@@ -3,34 +3,18 @@
 #pragma once
 
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "lib/base/failure.hpp"
+#include "lib/base/json.hpp"
+#include "lib/base/text.hpp"
+
 namespace ads::cli {
 
-// Documented in --help and docs/nginx-ads.md: scripts rely on them.
-enum class Exit : int {
-    ok = 0,
-    bad_input = 1,  // what was read is wrong
-    usage = 2,      // the command line is wrong
-    failed = 3,     // something could not be read or written
-};
-
-inline Exit worse(Exit a, Exit b) noexcept {
-    return static_cast<int>(a) > static_cast<int>(b) ? a : b;
-}
-
-// Ends a command with one sentence for the user.
-class Failure : public std::runtime_error {
-public:
-    Failure(Exit exit, const std::string& message) : std::runtime_error(message), exit_(exit) {}
-    Exit exit() const noexcept { return exit_; }
-
-private:
-    Exit exit_;
-};
+// What the command prints is found by the functions of admin/lib.
+using namespace admin;
 
 // Nobody reads standard output any more (`| head`): stop, and say nothing.
 struct ReaderGone {};
@@ -64,12 +48,15 @@ void error_line(std::string_view line);
 void complain(std::string_view message);  // nginx-ads: MESSAGE
 void warn(std::string_view message);      // nginx-ads: warning: MESSAGE
 
+// Each of them.
+void warn_all(const std::vector<std::string>& messages);
+
 enum class Colour { red, yellow, green, bold };
 
 // The text with colour if the stream is a terminal and NO_COLOR is not set.
 std::string painted(int fd, Colour colour, std::string_view text);
 
-// "1 ad group", "2 ad groups"
-std::string counted(uint64_t number, std::string_view what);
+// Indented, and a line feed.
+void print_json(const Json& root);
 
 }  // namespace ads::cli

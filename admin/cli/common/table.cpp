@@ -8,8 +8,6 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "cli/common/text.hpp"
-
 namespace ads::cli {
 
 namespace {
@@ -46,21 +44,6 @@ size_t terminal_width() {
         width = std::strtoul(columns, nullptr, 10);
     }
     return width == 0 ? kUsualWidth : std::clamp(width, kLeastWidth, kGreatestWidth);
-}
-
-std::string printable(std::string_view text) {
-    std::string shown = repaired_utf8(text);
-    for (size_t i = 0; i < shown.size(); i++) {
-        const auto c = static_cast<unsigned char>(shown[i]);
-        const bool high = c == 0xc2 && i + 1 < shown.size() &&
-                          static_cast<unsigned char>(shown[i + 1]) < 0xa0;  // U+0080 … U+009F
-        if (c < 0x20 || c == 0x7f) {
-            shown[i] = '?';
-        } else if (high) {
-            shown.replace(i, 2, "?");
-        }
-    }
-    return shown;
 }
 
 size_t columns(std::string_view text) {
@@ -124,15 +107,6 @@ std::string wrapped(std::string_view text, size_t indent, size_t width) {
         used += size + (used == 0 ? 0 : 1);
     }
     return lines + '\n';
-}
-
-std::string grouped(uint64_t number) {
-    std::string text = std::to_string(number);
-    for (size_t at = text.size(); at > 3;) {
-        at -= 3;
-        text.insert(at, 1, ',');
-    }
-    return text;
 }
 
 }  // namespace ads::cli

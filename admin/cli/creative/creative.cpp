@@ -2,18 +2,18 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "cli/common/base64.hpp"
-#include "cli/common/database.hpp"
-#include "cli/common/files.hpp"
-#include "cli/common/json.hpp"
 #include "cli/common/lines.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/table.hpp"
 #include "cli/creative/upload.hpp"
 #include "cli/main/commands.hpp"
-#include "cli/manage/manage_edit.hpp"
 #include "creative/preview.hpp"
 #include "creative/sanitize.hpp"
+#include "lib/base/base64.hpp"
+#include "lib/base/database.hpp"
+#include "lib/base/files.hpp"
+#include "lib/base/json.hpp"
+#include "lib/manage/edits.hpp"
 
 namespace ads::cli {
 

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
-#include "cli/common/json.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/table.hpp"
 #include "cli/creative/dispatcher.hpp"
 #include "cli/main/commands.hpp"
-#include "cli/manage/manage_edit.hpp"
-#include "cli/why/node_status.hpp"
+#include "lib/base/json.hpp"
+#include "lib/diagnosis/node_status.hpp"
+#include "lib/manage/edits.hpp"
 
 namespace ads::cli {
 

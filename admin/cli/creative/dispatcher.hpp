@@ -8,9 +8,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cli/common/database.hpp"
+#include "cli/common/output.hpp"
 #include "cli/common/service.hpp"
 #include "cli/creative/fetch.hpp"
+#include "lib/base/database.hpp"
 
 namespace ads::cli {
 

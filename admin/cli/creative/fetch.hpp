@@ -14,9 +14,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cli/common/output.hpp"
 #include "cli/creative/resolver.hpp"
 #include "core/visitor/network_list.hpp"
-#include "lib/url_policy.hpp"
+#include "lib/base/url_policy.hpp"
 
 namespace ads::cli {
 

@@ -13,7 +13,8 @@
 #include <vector>
 #include "cli/common/arguments.hpp"
 
-#include "lib/url_policy.hpp"
+#include "cli/common/output.hpp"
+#include "lib/base/url_policy.hpp"
 
 namespace ads::cli {
 

@@ -10,12 +10,12 @@
 #include <cerrno>
 #include <cstring>
 
-#include "cli/common/files.hpp"
-#include "cli/common/json.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/table.hpp"
 #include "creative/image.hpp"
 #include "io/file.hpp"
+#include "lib/base/files.hpp"
+#include "lib/base/json.hpp"
 
 namespace ads::cli {
 

@@ -4,13 +4,13 @@
 
 #include <memory>
 
-#include "cli/common/files.hpp"
-#include "cli/common/json.hpp"
 #include "cli/common/lines.hpp"
 #include "cli/common/table.hpp"
 #include "cli/creative/resolver.hpp"
 #include "cli/main/commands.hpp"
-#include "lib/url_policy.hpp"
+#include "lib/base/files.hpp"
+#include "lib/base/json.hpp"
+#include "lib/base/url_policy.hpp"
 
 namespace ads::cli {
 

@@ -13,14 +13,15 @@
 #include <ctime>
 #include <optional>
 
-#include "cli/common/http.hpp"
-#include "cli/common/json.hpp"
+#include "cli/common/options.hpp"
 #include "cli/common/table.hpp"
 #include "cli/database/findings.hpp"
 #include "cli/main/commands.hpp"
-#include "cli/why/node_status.hpp"
 #include "core/decide/stop_list.hpp"
 #include "io/spool.hpp"
+#include "lib/base/http.hpp"
+#include "lib/base/json.hpp"
+#include "lib/diagnosis/node_status.hpp"
 
 namespace ads::cli {
 

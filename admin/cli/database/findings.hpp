@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/common/database.hpp"
+#include "cli/common/output.hpp"
+#include "lib/base/database.hpp"
 
 namespace ads::cli {
 

@@ -7,11 +7,11 @@
 #include <thread>
 #include <utility>
 
-#include "cli/common/json.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/table.hpp"
 #include "cli/database/migrations.hpp"
 #include "cli/main/commands.hpp"
+#include "lib/base/json.hpp"
 #include "version.hpp"
 
 namespace ads::cli {

@@ -9,7 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/common/database.hpp"
+#include "cli/common/output.hpp"
+#include "lib/base/database.hpp"
 
 namespace ads::cli {
 

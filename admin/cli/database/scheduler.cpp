@@ -10,14 +10,14 @@
 #include <chrono>
 #include <map>
 
-#include "cli/common/database.hpp"
-#include "cli/common/json.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/service.hpp"
 #include "cli/common/table.hpp"
-#include "cli/experiment/experiments.hpp"
 #include "cli/main/commands.hpp"
-#include "cli/why/node_status.hpp"
+#include "lib/base/database.hpp"
+#include "lib/base/json.hpp"
+#include "lib/diagnosis/node_status.hpp"
+#include "lib/experiment/experiments.hpp"
 
 namespace ads::cli {
 

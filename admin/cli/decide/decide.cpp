@@ -8,20 +8,20 @@
 #include <map>
 
 #include "cli/catalog/catalog_file.hpp"
-#include "cli/catalog/catalog_source.hpp"
-#include "cli/common/files.hpp"
-#include "cli/common/http.hpp"
-#include "cli/common/json.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/table.hpp"
-#include "cli/decide/heap_node.hpp"
-#include "cli/decide/request_file.hpp"
 #include "cli/main/commands.hpp"
 #include "cli/main/usage.hpp"
-#include "cli/why/reasons.hpp"
-#include "cli/why/why_facts.hpp"
 #include "core/catalog/formats.hpp"
 #include "core/decide/explain.hpp"
+#include "lib/base/files.hpp"
+#include "lib/base/http.hpp"
+#include "lib/base/json.hpp"
+#include "lib/catalog/catalog_source.hpp"
+#include "lib/decide/heap_node.hpp"
+#include "lib/decide/request_file.hpp"
+#include "lib/diagnosis/facts.hpp"
+#include "lib/diagnosis/reasons.hpp"
 
 namespace ads::cli {
 
@@ -64,13 +64,15 @@ public:
         : options_(options), now_(now), seed_(seed) {}
 
     Exit run() {
-        auto source = read_catalog(options_.catalog, "nginx-ads decide");
+        auto source = read_or_tell(options_.catalog, "nginx-ads decide");
         if (!source) {
             return Exit::bad_input;
         }
         catalog_name_ = source->name;
         diagnosis::Facts facts{.now = now_};
-        add_node_counts(node_of(options_.status_url, options_.catalog), facts, source->document);
+        warn_all(
+            add_node_counts(node_of(options_.status_url, options_.catalog), facts, source->document)
+                .warnings);
         node_.emplace(std::move(source->document), seed_);
         node_->publish_delivered(facts.delivered, now_);
         node_->view().stop(source->stops.apply(image()).groups);

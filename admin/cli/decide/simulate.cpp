@@ -7,12 +7,12 @@
 #include <cmath>
 
 #include "cli/catalog/catalog_file.hpp"
-#include "cli/common/files.hpp"
 #include "cli/common/options.hpp"
 #include "cli/decide/simulate_report.hpp"
 #include "cli/main/commands.hpp"
 #include "cli/main/usage.hpp"
 #include "core/catalog/formats.hpp"
+#include "lib/base/files.hpp"
 
 namespace ads::cli {
 

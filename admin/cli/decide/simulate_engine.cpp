@@ -7,11 +7,11 @@
 #include <numbers>
 
 #include "cli/common/output.hpp"
-#include "cli/decide/heap_node.hpp"
 #include "cli/decide/simulate_traffic.hpp"
 #include "cli/main/usage.hpp"
 #include "core/catalog/calendar.hpp"
 #include "core/token/token.hpp"
+#include "lib/decide/heap_node.hpp"
 
 namespace ads::cli {
 

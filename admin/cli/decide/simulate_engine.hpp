@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "cli/common/output.hpp"
 #include "cli/common/progress.hpp"
-#include "cli/decide/request_file.hpp"
 #include "cli/decide/simulate_traffic.hpp"
 #include "core/catalog/model.hpp"
+#include "lib/decide/request_file.hpp"
 
 namespace ads::cli {
 

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/common/json.hpp"
-#include "cli/common/money.hpp"
 #include "cli/common/output.hpp"
 #include "cli/common/table.hpp"
 #include "core/catalog/calendar.hpp"
 #include "core/catalog/formats.hpp"
+#include "lib/base/json.hpp"
+#include "lib/base/money.hpp"
 
 namespace ads::cli {
 

@@ -8,10 +8,10 @@
 #include <numbers>
 #include <numeric>
 
-#include "cli/common/files.hpp"
 #include "cli/common/output.hpp"
 #include "cli/common/table.hpp"
 #include "core/catalog/formats.hpp"
+#include "lib/base/files.hpp"
 
 namespace ads::cli {
 

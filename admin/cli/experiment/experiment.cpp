@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/common/database.hpp"
-#include "cli/common/json.hpp"
 #include "cli/common/table.hpp"
-#include "cli/experiment/experiments.hpp"
 #include "cli/main/commands.hpp"
-#include "cli/manage/manage_edit.hpp"
+#include "lib/base/database.hpp"
+#include "lib/base/json.hpp"
+#include "lib/experiment/experiments.hpp"
+#include "lib/manage/edits.hpp"
 
 namespace ads::cli {
 

@@ -10,6 +10,7 @@
 #include "cli/main/commands.hpp"
 #include "cli/main/completion.hpp"
 #include "cli/main/usage.hpp"
+#include "lib/base/database.hpp"
 #include "version.hpp"
 
 namespace ads::cli {
@@ -172,6 +173,7 @@ Exit run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     using namespace ads::cli;
+    ads::admin::send_warnings_to(warn);
     std::signal(SIGPIPE, SIG_IGN);  // write() tells of it, and the exit code stays ours
     try {
         return static_cast<int>(run(argc, argv));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/common/output.hpp"
+#include "lib/base/nearest.hpp"
 
 namespace CLI {
 class App;
@@ -13,9 +14,6 @@ class ParseError;
 }  // namespace CLI
 
 namespace ads::cli {
-
-// The one of `known` that is most like the word; empty if none is.
-std::string nearest(std::string_view word, const std::vector<std::string>& known);
 
 // What is wrong with the help that was asked for: a command that there is none of. Empty if
 // nothing is.

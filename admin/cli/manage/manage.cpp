@@ -3,32 +3,20 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <memory>
 
-#include "cli/common/database.hpp"
 #include "cli/common/options.hpp"
 #include "cli/main/commands.hpp"
 #include "cli/manage/manage_fields.hpp"
 #include "cli/manage/manage_list.hpp"
 #include "core/base/types.hpp"
+#include "lib/base/database.hpp"
 
 namespace ads::cli {
 
 namespace {
 
-constexpr uint64_t kMaxId = 4'294'967'295;
 constexpr uint64_t kMaxRows = 1'000'000;
-
-constexpr auto kWords = std::to_array<KindWords>({
-    {"advertiser", "advertiser", "an", "advertisers", "advertisers", nullptr},
-    {"campaign", "campaign", "a", "campaigns", "campaigns", nullptr},
-    {"ad-group", "ad group", "an", "ad groups", "ad_groups", "campaign"},
-    {"creative", "creative", "a", "creatives", "creatives", "ad_group"},
-    {"placement", "placement", "a", "placements", "placements", nullptr},
-    {"experiment", "experiment", "an", "experiments", "experiments", "ad_group"},
-});
-static_assert(kWords.size() == kKinds);
 
 // What the examples in --help edit.
 const char* example_id(Kind kind) {
@@ -69,7 +57,7 @@ std::vector<std::string> all() {
     return {Names<E>::list.begin(), Names<E>::list.end()};
 }
 
-using Run = Exit (*)(const Edit&);
+using Run = Exit (*)(const EditCommand&);
 using See = Exit (*)(const Look&);
 
 // One kind's commands.
@@ -83,15 +71,15 @@ public:
         add_list();
         add_show();
         add_update();
-        add_short("pause", pause_help(), pause);
-        add_short("resume", resume_help(), resume);
-        add_short("archive", archive_help(), archive);
+        add_short("pause", pause_help(), run_pause);
+        add_short("resume", resume_help(), run_resume);
+        add_short("archive", archive_help(), run_archive);
         add_clone();
         add_history();
         if (kind_ == Kind::creative) {
             add_resanitize();
         } else if (kind_ == Kind::experiment) {
-            add_short("start", "Start a draft", start);
+            add_short("start", "Start a draft", run_start);
             add_stop();
         }
     }
@@ -115,9 +103,9 @@ private:
     }
 
     Arguments* edit(const char* verb, const std::string& help, const std::string& example, Run run,
-                    std::shared_ptr<Edit>& options) {
-        options = std::make_shared<Edit>();
-        options->kind = kind_;
+                    std::shared_ptr<EditCommand>& options) {
+        options = std::make_shared<EditCommand>();
+        options->edit.kind = kind_;
         auto* app = subcommand(verb, help, example);
         app->callback([options, run, &chosen = chosen_] {
             chosen = [options, run] { return run(*options); };
@@ -148,7 +136,7 @@ private:
             ->option_text("...");
     }
 
-    void add_content(Arguments& app, Edit& options, bool fresh) const {
+    void add_content(Arguments& app, EditCommand& options, bool fresh) const {
         app.add_option("--file", options.file,
                        fresh ? "The object as in the catalog, JSON; - is standard input"
                              : "What to change, JSON merged as RFC 7396 says; - is standard input")
@@ -173,24 +161,24 @@ private:
     }
 
     void add_create() {
-        std::shared_ptr<Edit> options;
+        std::shared_ptr<EditCommand> options;
         auto* app = edit("create", fmt::format("Make {} {}", words_.article, words_.name),
-                         create_example(kind_), create, options);
+                         create_example(kind_), run_create, options);
         if (kind_ == Kind::advertiser || kind_ == Kind::placement) {
             app->add_option(id_name(kind_), options->id, fmt::format("The new {}", words_.name))
                 ->option_text(" ");
         }
-        add_parent(*app, options->parent, "Where it goes");
+        add_parent(*app, options->edit.parent, "Where it goes");
         add_content(*app, *options, true);
         add_access(*app, options->access, true);
     }
 
     void add_update() {
-        std::shared_ptr<Edit> options;
-        auto* app =
-            edit("update", fmt::format("Change {} {}", words_.article, words_.name),
-                 fmt::format("{} {}", example_id(kind_), update_example(kind_)), update, options);
-        add_ids(*app, options->ids);
+        std::shared_ptr<EditCommand> options;
+        auto* app = edit("update", fmt::format("Change {} {}", words_.article, words_.name),
+                         fmt::format("{} {}", example_id(kind_), update_example(kind_)), run_update,
+                         options);
+        add_ids(*app, options->edit.ids);
         add_content(*app, *options, false);
         add_access(*app, options->access, true);
     }
@@ -215,23 +203,23 @@ private:
     }
 
     void add_short(const char* verb, const std::string& help, Run run) {
-        std::shared_ptr<Edit> options;
+        std::shared_ptr<EditCommand> options;
         auto* app = edit(verb, help, example_id(kind_), run, options);
-        add_ids(*app, options->ids);
+        add_ids(*app, options->edit.ids);
         add_access(*app, options->access, true);
     }
 
     void add_stop() {
-        std::shared_ptr<Edit> options;
-        auto* app = edit("stop", "End an experiment that runs", "3 --winner 32", stop, options);
+        std::shared_ptr<EditCommand> options;
+        auto* app = edit("stop", "End an experiment that runs", "3 --winner 32", run_stop, options);
         add_id(*app, options->id);
-        app->add_option("--winner", options->winner, "The creative that gets the traffic")
+        app->add_option("--winner", options->edit.winner, "The creative that gets the traffic")
             ->option_text("CREATIVE");
         add_access(*app, options->access, true);
     }
 
     void add_clone() {
-        std::shared_ptr<Edit> options;
+        std::shared_ptr<EditCommand> options;
         const bool named = kind_ == Kind::advertiser || kind_ == Kind::placement;
         const std::string example =
             fmt::format("{} {}", example_id(kind_),
@@ -240,19 +228,19 @@ private:
             edit("clone",
                  kind_ == Kind::placement ? "Make another of the same kind"
                                           : "Make a draft of the same, with all that is in it",
-                 example, clone, options);
+                 example, run_clone, options);
         add_id(*app, options->id);
         if (kind_ == Kind::placement) {
-            app->add_option("NEW", options->name, "The new placement's id")
+            app->add_option("NEW", options->edit.name, "The new placement's id")
                 ->required()
                 ->option_text(" ");
         } else {
-            app->add_option("--name", options->name, "Its name")
+            app->add_option("--name", options->edit.name, "Its name")
                 ->option_text("TEXT")
                 ->required(named);
         }
         if (kind_ != Kind::experiment) {  // elsewhere are other creatives
-            add_parent(*app, options->parent, "Where it goes (default: beside the original)");
+            add_parent(*app, options->edit.parent, "Where it goes (default: beside the original)");
         }
         add_access(*app, options->access, true);
     }
@@ -343,11 +331,13 @@ private:
     }
 
     void add_resanitize() {
-        std::shared_ptr<Edit> options;
-        auto* app = edit("resanitize", "Clean all stored HTML that today's policy has not seen", "",
-                         resanitize, options);
+        auto access = std::make_shared<Access>();
+        auto* app =
+            subcommand("resanitize", "Clean all stored HTML that today's policy has not seen", "");
         app->footer("Example:\n  nginx-ads creative resanitize --dry-run");
-        add_access(*app, options->access, true);
+        add_access(*app, *access, true);
+        app->callback(
+            [access, &chosen = chosen_] { chosen = [access] { return resanitize(*access); }; });
     }
 
     Arguments& parent_;
@@ -357,23 +347,6 @@ private:
 };
 
 }  // namespace
-
-const KindWords& words_of(Kind kind) {
-    return kWords[static_cast<size_t>(kind)];
-}
-
-uint64_t id_of(Kind kind, const std::string& text) {
-    uint64_t id = 0;
-    const char* end = text.data() + text.size();
-    const auto read = std::from_chars(text.data(), end, id);
-    if (read.ec != std::errc() || read.ptr != end || id == 0 || id > kMaxId) {
-        throw Failure(
-            Exit::usage,
-            fmt::format("the id of {} {} must be a whole number from 1 to {}, not \"{}\".",
-                        words_of(kind).article, words_of(kind).name, kMaxId, text));
-    }
-    return id;
-}
 
 void add_manage(Arguments& app, Command& chosen) {
     for (const Kind kind : {Kind::advertiser, Kind::campaign, Kind::ad_group, Kind::creative,

@@ -1,6 +1,4 @@
-// Management: the commands that edit one thing of the catalog in PostgreSQL.
-// They read a campaign as a document, change it, check it as nginx does, and
-// write it by the functions that import uses, in one transaction.
+// The commands that edit or show one thing of the catalog in PostgreSQL.
 #pragma once
 
 #include <jansson.h>
@@ -8,25 +6,12 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cli/common/output.hpp"
+#include "lib/manage/manage.hpp"
 
 namespace ads::cli {
-
-enum class Kind { advertiser, campaign, ad_group, creative, placement, experiment };
-inline constexpr size_t kKinds = 6;
-
-struct KindWords {
-    const char* command;  // ad-group
-    const char* name;     // ad group
-    const char* article;  // an
-    const char* plural;
-    const char* table;
-    const char* parent;  // the key by which a file names what it stands in; null without
-};
-const KindWords& words_of(Kind kind);
 
 // What every command of them is told.
 struct Access {
@@ -41,28 +26,24 @@ struct Access {
 using Values = std::map<std::string, std::vector<std::string>>;
 
 // An edit as the command line says it.
-struct Edit {
-    Kind kind = Kind::campaign;
+struct EditCommand {
+    Edit edit;
     Access access;
-    std::string id;                // of what is edited; of a new one, or empty
-    std::vector<std::string> ids;  // of several that are edited at once
-    std::string parent;            // of a new one: the campaign, the ad group
-    std::string name;              // of a clone
-    std::string winner;            // of an experiment that is stopped; empty: none
+    std::string id;  // of the only one
     std::string file;
     Values values;
     std::vector<std::string> sets;  // PATH=VALUE
 };
 
-Exit create(const Edit& edit);
-Exit update(const Edit& edit);
-Exit pause(const Edit& edit);
-Exit resume(const Edit& edit);
-Exit archive(const Edit& edit);
-Exit clone(const Edit& edit);
-Exit start(const Edit& edit);  // an experiment
-Exit stop(const Edit& edit);
-Exit resanitize(const Edit& edit);
+Exit run_create(const EditCommand& command);
+Exit run_update(const EditCommand& command);
+Exit run_pause(const EditCommand& command);
+Exit run_resume(const EditCommand& command);
+Exit run_archive(const EditCommand& command);
+Exit run_clone(const EditCommand& command);
+Exit run_start(const EditCommand& command);  // an experiment
+Exit run_stop(const EditCommand& command);
+Exit resanitize(const Access& access);
 
 struct Look {
     Kind kind = Kind::campaign;
@@ -79,7 +60,13 @@ Exit history(const Look& look);
 // there to answer.
 void ask_for_campaign(json_t* campaign);
 
-// A number from 1 to 2^32 - 1. Throws Failure.
-uint64_t id_of(Kind kind, const std::string& text);
+// What an edit is made with. The actor is --as, else the user.
+EditOptions options_of(const Access& access);
+std::string actor_of(const std::string& option);
+
+// Prints what was done.
+void show_edited(const EditCommand& command, const char* action, const Edited& edited);
+
+json_t* warnings_json(const std::vector<std::string>& warnings);
 
 }  // namespace ads::cli

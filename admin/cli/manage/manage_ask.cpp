@@ -6,10 +6,10 @@
 #include <iostream>
 
 #include "cli/common/table.hpp"
-#include "cli/manage/manage_dates.hpp"
-#include "cli/manage/manage_edit.hpp"
 #include "cli/manage/manage_fields.hpp"
 #include "core/catalog/model.hpp"
+#include "lib/manage/dates.hpp"
+#include "lib/manage/edits.hpp"
 
 namespace ads::cli {
 

@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <charconv>
 
-#include "cli/catalog/catalog_list.hpp"
-#include "cli/common/files.hpp"
-#include "cli/common/local_time.hpp"
 #include "cli/common/table.hpp"
 #include "cli/creative/upload.hpp"
 #include "cli/manage/manage_values.hpp"
 #include "core/base/types.hpp"
+#include "lib/base/files.hpp"
+#include "lib/base/local_time.hpp"
+#include "lib/catalog/catalog_list.hpp"
+#include "lib/manage/dates.hpp"
 
 namespace ads::cli {
 
@@ -415,10 +416,10 @@ void set_field(json_t* object, const Field& field, const std::vector<std::string
     }
 }
 
-void check_one_price(const Edit& edit) {
+void check_one_price(const EditCommand& command) {
     const char* first = nullptr;
-    for (const auto& field : fields_of(edit.kind)) {
-        if (field.as != As::price || !edit.values.contains(field.flag)) {
+    for (const auto& field : fields_of(command.edit.kind)) {
+        if (field.as != As::price || !command.values.contains(field.flag)) {
             continue;
         }
         if (first != nullptr) {
@@ -432,17 +433,18 @@ void check_one_price(const Edit& edit) {
 
 // An image that is uploaded: of a native creative it is one of its texts, any other is all of
 // the creative.
-void set_image(const Edit& edit, json_t* object) {
+void set_image(const EditCommand& command, json_t* object) {
     const auto value = [&](const char* flag, const char* otherwise) {
-        const auto found = edit.values.find(flag);
-        return found == edit.values.end() ? std::string(otherwise) : found->second.back();
+        const auto found = command.values.find(flag);
+        return found == command.values.end() ? std::string(otherwise) : found->second.back();
     };
     const std::string file = value("--image", "");
     if (file.empty()) {
         return;
     }
-    const StoredImage image = store_image(file, value("--image-folder", kImageFolder),
-                                          value("--image-base", kImageBase), edit.access.dry_run);
+    const StoredImage image =
+        store_image(file, value("--image-folder", kImageFolder), value("--image-base", kImageBase),
+                    command.access.dry_run);
     const char* type = json_string_value(json_object_get(object, "type"));
     if (type != nullptr && std::string_view(type) == "native") {
         set_path(object, "content.image", text_json(image.url));
@@ -454,24 +456,24 @@ void set_image(const Edit& edit, json_t* object) {
     set_path(object, "content.src", text_json(image.url));
     for (const auto& [flag, key, size] :
          {std::tuple("--width", "width", image.width), {"--height", "height", image.height}}) {
-        if (!edit.values.contains(flag)) {
+        if (!command.values.contains(flag)) {
             json_object_set_new(object, key, number_json(size));
         }
     }
 }
 
-void apply(const Edit& edit, json_t* object) {
-    check_one_price(edit);
-    if (!edit.file.empty()) {
-        merge(object, read_object(edit.file).get());
+void apply(const EditCommand& command, json_t* object) {
+    check_one_price(command);
+    if (!command.file.empty()) {
+        merge(object, read_object(command.file).get());
     }
-    for (const auto& field : fields_of(edit.kind)) {
-        if (const auto found = edit.values.find(field.flag); found != edit.values.end()) {
+    for (const auto& field : fields_of(command.edit.kind)) {
+        if (const auto found = command.values.find(field.flag); found != command.values.end()) {
             set_field(object, field, found->second);
         }
     }
-    set_image(edit, object);
-    for (const auto& text : edit.sets) {
+    set_image(command, object);
+    for (const auto& text : command.sets) {
         apply_set(object, text);
     }
     // An address that is taken away.
@@ -493,21 +495,6 @@ Json read_object(const std::string& file) {
     }
     json_object_del(json.get(), kDelivery);  // show has it
     return json;
-}
-
-void merge(json_t* target, const json_t* patch) {
-    const char* key = nullptr;
-    json_t* value = nullptr;
-    json_object_foreach(const_cast<json_t*>(patch), key, value) {
-        json_t* old = json_object_get(target, key);
-        if (json_is_null(value)) {
-            json_object_del(target, key);
-        } else if (json_is_object(value) && json_is_object(old)) {
-            merge(old, value);
-        } else {
-            json_object_set_new(target, key, json_deep_copy(value));
-        }
-    }
 }
 
 }  // namespace ads::cli

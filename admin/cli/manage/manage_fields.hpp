@@ -4,8 +4,9 @@
 #include <span>
 #include "cli/common/arguments.hpp"
 
-#include "cli/common/json.hpp"
+#include "cli/common/output.hpp"
 #include "cli/manage/manage.hpp"
+#include "lib/base/json.hpp"
 
 namespace ads::cli {
 
@@ -39,9 +40,6 @@ struct Field {
 // Given several times, it means all of them.
 bool is_repeated(As as);
 
-// A date or time that waits for the campaign's time zone: {"local": "2026-11-18"}.
-inline constexpr const char* kLocal = "local";
-
 std::span<const Field> fields_of(Kind kind);
 
 void add_fields(Arguments& app, Kind kind, Values& values);
@@ -49,12 +47,9 @@ void add_fields(Arguments& app, Kind kind, Values& values);
 // Into the object. Throws Failure.
 void set_field(json_t* object, const Field& field, const std::vector<std::string>& values);
 // All that the command line says: the file first, then flags, then --set.
-void apply(const Edit& edit, json_t* object);
+void apply(const EditCommand& command, json_t* object);
 
 // The object in a file: "campaign" or "ad_group" in it is what it stands in.
 Json read_object(const std::string& file);
-
-// As RFC 7396 says: objects are merged, null removes, all else is replaced.
-void merge(json_t* target, const json_t* patch);
 
 }  // namespace ads::cli

@@ -7,10 +7,10 @@
 #include <cmath>
 
 #include "cli/common/grid.hpp"
-#include "cli/common/money.hpp"
-#include "cli/common/settings.hpp"
 #include "cli/common/table.hpp"
 #include "core/base/types.hpp"
+#include "lib/base/money.hpp"
+#include "lib/base/settings.hpp"
 
 namespace ads::cli {
 

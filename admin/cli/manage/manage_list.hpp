@@ -1,7 +1,8 @@
 // list: what there is of a kind, and how its delivery goes.
 #pragma once
 
-#include "cli/catalog/catalog_list.hpp"
+#include "cli/manage/manage.hpp"
+#include "lib/catalog/catalog_list.hpp"
 
 namespace ads::cli {
 

@@ -2,17 +2,17 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "cli/catalog/catalog_list.hpp"
 #include "cli/catalog/changes.hpp"
 #include "cli/common/grid.hpp"
-#include "cli/common/json_text.hpp"
-#include "cli/common/money_fields.hpp"
-#include "cli/common/settings.hpp"
 #include "cli/common/table.hpp"
-#include "cli/experiment/manage_experiment.hpp"
-#include "cli/manage/manage_dates.hpp"
-#include "cli/manage/manage_edit.hpp"
+#include "cli/manage/manage.hpp"
 #include "core/base/types.hpp"
+#include "lib/base/json_text.hpp"
+#include "lib/base/money_fields.hpp"
+#include "lib/base/settings.hpp"
+#include "lib/catalog/catalog_list.hpp"
+#include "lib/manage/dates.hpp"
+#include "lib/manage/edits.hpp"
 
 namespace ads::cli {
 
@@ -92,6 +92,31 @@ void print_below(const json_t* list, Kind kind, const Terms& terms) {
     }
     out().put(fmt::format("\n{}\n", group ? "Ad groups" : "Creatives"));
     grid.print(2);
+}
+
+// Its variants with their figures, and how it ended.
+void print_variants(Database& database, const json_t* experiment) {
+    const std::string id = std::to_string(number_at(experiment, "id"));
+    const Rows rows = database.run(
+        "SELECT creative_id, name, share, trials, successes FROM ads.experiment_arms($1)", {id});
+    Grid grid({"CREATIVE", "NAME", "SHARE", "TRIALS", "SUCCESSES", ""});
+    for (size_t i = 0; i < rows.size(); i++) {
+        const bool won =
+            static_cast<uint64_t>(rows.number(i, 0)) == number_at(experiment, "winner");
+        grid.add({std::string(rows.at(i, 0)), printable(rows.at(i, 1)),
+                  fmt::format("{:.1f}%", 100 * rows.real(i, 2)), std::string(rows.at(i, 3)),
+                  std::string(rows.at(i, 4)), won ? "won" : ""});
+    }
+    out().put("\nVariants\n");
+    grid.print(2);
+    const Rows ends = database.run(
+        "SELECT ads.moment_text(at), actor, coalesce(after ->> 'why', '') FROM ads.audit_log "
+        "WHERE table_name = 'experiments' AND row_id = $1 AND action = 'verdict' ORDER BY id",
+        {id});
+    for (size_t i = 0; i < ends.size(); i++) {
+        out().put(fmt::format("\nended at {} by {}: {}\n", ends.at(i, 0), printable(ends.at(i, 1)),
+                              printable(ends.at(i, 2))));
+    }
 }
 
 // Dates of an ad group are those of its campaign's zone.

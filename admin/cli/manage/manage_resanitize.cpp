@@ -4,8 +4,9 @@
 #include "cli/catalog/changes.hpp"
 #include "cli/common/progress.hpp"
 #include "cli/common/table.hpp"
-#include "cli/manage/manage_edit.hpp"
+#include "cli/manage/manage.hpp"
 #include "creative/sanitize.hpp"
+#include "lib/manage/edits.hpp"
 
 namespace ads::cli {
 
@@ -46,14 +47,14 @@ void clean_row(Database& database, const Rows& rows, size_t row, Result& result)
                  {id_text, std::to_string(creative::kPolicyVersion)});
 }
 
-Result run(const Edit& edit, Edits& edits) {
+Result run(const Access& access, Edits& edits) {
     auto& database = edits.database();
     const Rows rows = database.run(
         "SELECT id, content ->> 'markup' FROM ads.creatives "
         "WHERE type = 'html' AND policy IS DISTINCT FROM $1 ORDER BY id",
         {std::to_string(creative::kPolicyVersion)});
     Result result;
-    Progress progress("cleaning", rows.size(), !edit.access.json);
+    Progress progress("cleaning", rows.size(), !access.json);
     for (size_t i = 0; i < rows.size(); i++) {
         clean_row(database, rows, i, result);
         result.seen++;
@@ -62,7 +63,7 @@ Result run(const Edit& edit, Edits& edits) {
     return result;
 }
 
-void show_json(const Edit& edit, const Result& result) {
+void show_json(const Access& access, const Result& result) {
     const Json root(json_object());
     json_t* removed = json_array();
     for (const auto& one : result.removed) {
@@ -83,7 +84,7 @@ void show_json(const Edit& edit, const Result& result) {
     }
     json_object_set_new(root.get(), "action", text_json("resanitize"));
     json_object_set_new(root.get(), "policy", number_json(creative::kPolicyVersion));
-    json_object_set_new(root.get(), "dry_run", json_boolean(edit.access.dry_run));
+    json_object_set_new(root.get(), "dry_run", json_boolean(access.dry_run));
     json_object_set_new(root.get(), "seen", number_json(result.seen));
     json_object_set_new(root.get(), "changed", number_json(result.changed));
     json_object_set_new(root.get(), "removed", removed);
@@ -93,18 +94,19 @@ void show_json(const Edit& edit, const Result& result) {
 
 }  // namespace
 
-Exit resanitize(const Edit& edit) {
+Exit resanitize(const Access& access) {
     try {
-        Edits edits(edit.access);
-        const Result result = run(edit, edits);
+        Database database(access.database, "nginx-ads manage");
+        Edits edits(database, options_of(access));
+        const Result result = run(access, edits);
         edits.finish();
-        if (edit.access.json) {
-            show_json(edit, result);
+        if (access.json) {
+            show_json(access, result);
         } else {
             out().put(fmt::format(
                 "{} looked at, {} changed, {} refused{}\n", counted(result.seen, "creative"),
                 grouped(result.changed), grouped(result.refused.size()),
-                edit.access.dry_run ? "; nothing was written: this was a dry run" : ""));
+                access.dry_run ? "; nothing was written: this was a dry run" : ""));
             tell_removed(result.removed);
             for (const auto& one : result.refused) {
                 complain(fmt::format("{} It is as it was: archive or update it.", one.why));

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <charconv>
 
-#include "cli/common/json.hpp"
 #include "cli/common/output.hpp"
 #include "cli/common/table.hpp"
 #include "core/base/types.hpp"
+#include "lib/base/json.hpp"
 
 namespace ads::cli {
 

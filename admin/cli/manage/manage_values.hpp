@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/common/money.hpp"
+#include "cli/common/output.hpp"
+#include "lib/base/money.hpp"
 
 namespace ads::cli {
 

@@ -2,545 +2,101 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <ctime>
+#include <cstdlib>
 
-#include "cli/common/files.hpp"
-#include "cli/common/table.hpp"
-#include "cli/experiment/manage_experiment.hpp"
-#include "cli/manage/manage_dates.hpp"
-#include "cli/manage/manage_edit.hpp"
+#include "cli/manage/manage.hpp"
 #include "cli/manage/manage_fields.hpp"
-#include "cli/manage/manage_flat.hpp"
-#include "core/catalog/formats.hpp"
+#include "lib/base/files.hpp"
 
 namespace ads::cli {
 
 namespace {
 
-constexpr const char* kCreate = "create";
-
-// The transaction, what is done in it for each that is named, and what is printed of it. `f`
-// returns the id of what was edited.
-template <class F>
-Exit in_transaction(const Edit& edit, const char* action, F f) {
-    try {
-        Edits edits(edit.access);
-        Edit one = edit;
-        if (!one.parent.empty() && one.kind != Kind::campaign) {
-            one.parent = found_id(edits.database(), parent_kind(one.kind), one.parent);
-        }
-        if (!one.winner.empty()) {
-            one.winner = found_id(edits.database(), Kind::creative, one.winner);
-        }
-        std::vector<std::string> ids;
-        const auto run = [&](const std::string& id) {
-            one.id =
-                action == kCreate || id.empty() ? id : found_id(edits.database(), one.kind, id);
-            ids.push_back(f(edits, one));
-        };
-        if (edit.ids.empty()) {
-            run(edit.id);
-        }
-        for (const auto& id : edit.ids) {
-            run(id);
-        }
-        edits.check_warnings();
-        edits.finish();
-        report(edit, action, ids, edits);
-        return Exit::ok;
-    } catch (const SqlError& e) {
-        throw explained(e);
-    }
+bool says_nothing(const EditCommand& command) {
+    return command.file.empty() && command.values.empty() && command.sets.empty();
 }
 
-// ---- objects ----
+using Do = Edited (*)(Database&, const EditOptions&, const Edit&);
 
-// An id that the file or --set gives; else a new one.
-uint64_t number(Edits& edits, Kind kind, json_t* object) {
-    const json_t* id = json_object_get(object, "id");
-    if (id == nullptr || json_is_null(id)) {
-        const uint64_t fresh = edits.new_id(kind);
-        json_object_set_new(object, "id", number_json(fresh));
-        return fresh;
+Exit run(const EditCommand& command, Edit edit, const char* action, Do f) {
+    if (!command.id.empty()) {
+        edit.ids = {command.id};
     }
-    if (!json_is_integer(id)) {
-        id_of(kind, dumped(id));  // tells what is right
-    }
-    const auto given = id_of(kind, std::to_string(json_integer_value(id)));
-    edits.taken(kind, given);
-    return given;
-}
-
-void number_below(Edits& edits, json_t* object, const char* key, Kind kind) {
-    json_t* list = json_object_get(object, key);
-    size_t i = 0;
-    json_t* item = nullptr;
-    // Those that are given first, so that new ones are none of them.
-    for (const bool given : {true, false}) {
-        json_array_foreach(list, i, item) {
-            if (json_is_object(item) && (json_object_get(item, "id") != nullptr) == given) {
-                number(edits, kind, item);
-            }
-        }
-    }
-    json_array_foreach(list, i, item) {
-        if (kind == Kind::ad_group) {
-            number_below(edits, item, "creatives", Kind::creative);
-        }
-    }
-}
-
-// What the file says that it stands in; taken out of the object.
-std::string taken_parent(Kind kind, json_t* object) {
-    const char* key = words_of(kind).parent;
-    if (key == nullptr || json_object_get(object, key) == nullptr) {
-        return {};
-    }
-    const json_t* value = json_object_get(object, key);
-    std::string parent = json_is_string(value) ? text_at(object, key) : dumped(value);
-    json_object_del(object, key);
-    return parent;
-}
-
-Json given_object(const Edit& edit) {
-    Json object(json_object());
-    apply(edit, object.get());
-    return object;
-}
-
-// That of what is over for good.
-const char* last_status(Kind kind) {
-    return kind == Kind::experiment ? "completed" : "archived";
-}
-
-json_t* list_in(json_t* object, const char* key) {
-    json_t* list = json_object_get(object, key);
-    if (!json_is_array(list)) {
-        list = json_array();
-        json_object_set_new(object, key, list);
-    }
-    return list;
-}
-
-void need_absent(const json_t* object, Kind kind, uint64_t id) {
-    if (object != nullptr) {
-        throw Failure(Exit::bad_input,
-                      fmt::format("{} exists already.", called(kind, std::to_string(id))));
-    }
-}
-
-void need_open(Kind kind, const json_t* object, const std::string& id) {
-    const std::string last = last_status(kind);
-    if (text_at(object, "status") == last) {
-        throw Failure(Exit::bad_input, fmt::format("{} is {} and stays so: clone it to begin anew.",
-                                                   called(kind, id), last));
-    }
-}
-
-json_t* need_campaign(const CampaignEdit& campaign, uint64_t id) {
-    if (campaign.campaign() == nullptr) {
-        throw Failure(Exit::bad_input,
-                      fmt::format("there is no {}.", called(Kind::campaign, std::to_string(id))));
-    }
-    return campaign.campaign();
-}
-
-// The object that an edit is about, in its campaign.
-struct Found {
-    CampaignEdit campaign;
-    Place place;
-    Kind kind;
-    json_t* object;
-
-    void save() {
-        kind == Kind::experiment ? campaign.save_experiment(number_at(object, "id"))
-                                 : campaign.save();
-    }
-    uint64_t parent() const {
-        return kind == Kind::campaign ? 0 : kind == Kind::ad_group ? place.campaign : place.group;
-    }
-};
-
-Found find(Edits& edits, Kind kind, const std::string& text) {
-    const uint64_t id = id_of(kind, text);
-    const Place place =
-        kind == Kind::campaign ? Place{id, 0} : place_of(edits.database(), kind, id);
-    Found found{CampaignEdit(edits, place.campaign), place, kind, nullptr};
-    found.object = kind == Kind::campaign     ? need_campaign(found.campaign, id)
-                   : kind == Kind::ad_group   ? found.campaign.group(id)
-                   : kind == Kind::experiment ? found.campaign.experiment(id)
-                                              : found.campaign.creative(place, id);
-    return found;
-}
-
-// ---- campaigns and what is in them ----
-
-bool says_nothing(const Edit& edit) {
-    return edit.file.empty() && edit.values.empty() && edit.sets.empty();
-}
-
-std::string create_campaign(Edits& edits, json_t* given) {
-    json_t* object = given;
-    if (json_object_get(object, "status") == nullptr) {
-        json_object_set_new(object, "status", text_json("draft"));
-    }
-    resolve_dates(object, zone_of(object));
-    const uint64_t id = number(edits, Kind::campaign, object);
-    number_below(edits, object, "ad_groups", Kind::ad_group);
-    CampaignEdit campaign(edits, id);
-    need_absent(campaign.campaign(), Kind::campaign, id);
-    campaign.add(json_incref(object));
-    campaign.save();
-    return std::to_string(id);
-}
-
-// Into a campaign or an ad group.
-std::string create_within(Edits& edits, Kind kind, const std::string& parent, json_t* object) {
-    const bool group = kind == Kind::ad_group;
-    Found found = find(edits, group ? Kind::campaign : Kind::ad_group, parent);
-    need_open(group ? Kind::campaign : Kind::ad_group, found.object, parent);
-    resolve_dates(object, zone_of(found.campaign.campaign()));
-    const uint64_t id = number(edits, kind, object);
-    if (group) {
-        number_below(edits, object, "creatives", Kind::creative);
-    }
-    const Rows rows =
-        edits.database().run(fmt::format("SELECT FROM ads.{} WHERE id = $1", words_of(kind).table),
-                             {std::to_string(id)});
-    need_absent(rows.empty() ? nullptr : object, kind, id);
-    if (kind == Kind::experiment) {
-        json_object_set_new(object, words_of(kind).parent, number_json(found.place.group));
-        found.campaign.add_experiment(json_incref(object));
-        found.campaign.save_experiment(id);
-        return std::to_string(id);
-    }
-    json_array_append(list_in(found.object, group ? "ad_groups" : "creatives"), object);
-    found.campaign.save();
-    return std::to_string(id);
-}
-
-std::string parent_of(const Edit& edit, json_t* object) {
-    const std::string written = taken_parent(edit.kind, object);
-    const std::string& parent = edit.parent.empty() ? written : edit.parent;
-    if (parent.empty()) {
-        throw Failure(
-            Exit::usage,
-            fmt::format("{} create needs --{}, or \"{}\" in its file.", words_of(edit.kind).command,
-                        edit.kind == Kind::ad_group ? "campaign" : "ad-group",
-                        words_of(edit.kind).parent));
-    }
-    return parent;
-}
-
-// A campaign whose start lies ahead waits for it.
-std::string running_status(Kind kind, const json_t* object) {
-    if (kind == Kind::experiment) {
-        return "running";
-    }
-    const auto start = catalog::parse_date(text_at(object, "start"));
-    const bool ahead = kind == Kind::campaign && start && *start > std::time(nullptr);
-    return ahead ? "scheduled" : "active";
-}
-
-bool has_ended(const json_t* campaign) {
-    const auto end = catalog::parse_date(text_at(campaign, "end"));
-    return end && *end <= std::time(nullptr);
-}
-
-// A completed campaign that gets a later end.
-void run_again(json_t* campaign, const json_t* before) {
-    const bool completed =
-        text_at(before, "status") == "completed" && text_at(campaign, "status") == "completed";
-    const bool moved =
-        json_equal(json_object_get(campaign, "end"), json_object_get(before, "end")) == 0;
-    if (completed && moved && !has_ended(campaign)) {
-        json_object_set_new(campaign, "status",
-                            text_json(running_status(Kind::campaign, campaign)));
-    }
-}
-
-std::string update_within(Edits& edits, const Edit& edit) {
-    Found found = find(edits, edit.kind, edit.id);
-    need_open(edit.kind, found.object, edit.id);
-    const Json before(json_deep_copy(found.object));
-    apply(edit, found.object);
-    resolve_dates(found.object, zone_of(found.campaign.campaign()));
-    const std::string parent = taken_parent(edit.kind, found.object);
-    if (!parent.empty() && parent != std::to_string(found.parent())) {
-        throw Failure(Exit::bad_input,
-                      fmt::format("{} cannot be moved: clone it into another place.",
-                                  called(edit.kind, edit.id)));
-    }
-    if (dumped(json_object_get(found.object, "id")) != edit.id) {
-        throw Failure(Exit::bad_input,
-                      fmt::format("the id of {} cannot be changed.", called(edit.kind, edit.id)));
-    }
-    if (edit.kind == Kind::campaign) {
-        number_below(edits, found.object, "ad_groups", Kind::ad_group);
-        keep_local_dates(found.object, before.get());
-        run_again(found.object, before.get());
-    } else if (edit.kind == Kind::ad_group) {
-        number_below(edits, found.object, "creatives", Kind::creative);
-    } else if (edit.kind == Kind::experiment) {
-        json_object_set_new(found.object, words_of(edit.kind).parent, number_json(found.parent()));
-    }
-    found.save();
-    return edit.id;
-}
-
-// ---- statuses ----
-
-void set_status(Edits& edits, Kind kind, const std::string& id, const std::string& wanted) {
-    Found found = find(edits, kind, id);
-    const std::string status = wanted.empty() ? running_status(kind, found.object) : wanted;
-    check_transition(kind, id, text_at(found.object, "status"), status);
-    json_object_set_new(found.object, "status", text_json(status));
-    found.save();
-}
-
-// What was paused with the advertiser, so that it is resumed with it. A campaign that had spent
-// its budget would be resumed by the scheduler as soon as it has another: not meanwhile.
-void pause_advertiser(Edits& edits, const std::string& name) {
-    for (const auto& id : campaigns_of(edits.database(), name, "{scheduled,active}")) {
-        set_status(edits, Kind::campaign, id, "paused");
-        edits.database().run("INSERT INTO ads.advertiser_pauses (campaign_id) VALUES ($1)", {id});
-    }
-    edits.database().run(
-        "WITH over AS (DELETE FROM ads.budget_pauses p USING ads.campaigns c "
-        "WHERE c.id = p.campaign_id AND c.advertiser = $1 RETURNING p.campaign_id) "
-        "INSERT INTO ads.advertiser_pauses (campaign_id, over_budget) SELECT campaign_id, true "
-        "FROM over ON CONFLICT DO NOTHING",
-        {name});
-}
-
-void resume_advertiser(Edits& edits, const std::string& name) {
-    edits.database().run(
-        "WITH over AS (DELETE FROM ads.advertiser_pauses p USING ads.campaigns c "
-        "WHERE c.id = p.campaign_id AND c.advertiser = $1 AND p.over_budget "
-        "RETURNING p.campaign_id) "
-        "INSERT INTO ads.budget_pauses (campaign_id, paused_at) SELECT campaign_id, ads.now() "
-        "FROM over ON CONFLICT DO NOTHING",
-        {name});
-    const Rows rows = edits.database().run(
-        "SELECT c.id FROM ads.advertiser_pauses p JOIN ads.campaigns c ON c.id = p.campaign_id "
-        "WHERE c.advertiser = $1 AND c.status = 'paused' ORDER BY c.id",
-        {name});
-    for (size_t i = 0; i < rows.size(); i++) {
-        const std::string id(rows.at(i, 0));
-        const Found found = find(edits, Kind::campaign, id);
-        set_status(edits, Kind::campaign, id, has_ended(found.object) ? "completed" : "");
-    }
-}
-
-void archive_advertiser(Edits& edits, const std::string& name) {
-    for (const auto& id :
-         campaigns_of(edits.database(), name, "{draft,scheduled,active,paused,completed}")) {
-        set_status(edits, Kind::campaign, id, "archived");
-    }
-}
-
-using OfAdvertiser = void (*)(Edits& edits, const std::string& name);
-
-Exit to_status(const Edit& edit, const char* action, const std::string& status,
-               OfAdvertiser of_advertiser) {
-    return in_transaction(edit, action, [&](Edits& edits, const Edit& one) {
-        if (one.kind == Kind::advertiser) {
-            need_advertiser(edits.database(), one.id, true);
-            of_advertiser(edits, one.id);
-        } else {
-            set_status(edits, one.kind, one.id, status);
-        }
-        return one.id;
-    });
-}
-
-// ---- clones ----
-
-void drop_archived(json_t* list) {
-    for (size_t i = json_array_size(list); i-- > 0;) {
-        if (text_at(json_array_get(list, i), "status") == "archived") {
-            json_array_remove(list, i);
-        }
-    }
-}
-
-// Without what belongs to the original alone.
-Json copied(const json_t* object) {
-    Json copy(json_deep_copy(object));
-    for (const char* key : {"id", "updated_at", "winner"}) {
-        json_object_del(copy.get(), key);
-    }
-    json_object_del(json_object_get(copy.get(), "budget"), "spent_cents");
-    json_object_set_new(copy.get(), "status", text_json("draft"));
-    json_t* groups = json_object_get(copy.get(), "ad_groups");
-    drop_archived(groups);
-    drop_archived(json_object_get(copy.get(), "creatives"));
-    size_t i = 0;
-    json_t* group = nullptr;
-    json_array_foreach(groups, i, group) {
-        json_object_del(group, "id");
-        drop_archived(json_object_get(group, "creatives"));
-    }
-    const auto forget = [](json_t* creatives) {
-        size_t k = 0;
-        json_t* creative = nullptr;
-        json_array_foreach(creatives, k, creative) {
-            json_object_del(creative, "id");
-            // What is over in the original is not over here.
-            if (text_at(creative, "status") == "completed") {
-                json_object_set_new(creative, "status", text_json("draft"));
-            }
-        }
-    };
-    json_array_foreach(groups, i, group) {
-        if (text_at(group, "status") == "completed") {
-            json_object_set_new(group, "status", text_json("draft"));
-        }
-        forget(json_object_get(group, "creatives"));
-    }
-    forget(json_object_get(copy.get(), "creatives"));
-    return copy;
-}
-
-// "Autumn (copy)", or with the first number that is free.
-std::string copy_name(Database& database, Kind kind, const std::string& name) {
-    const std::string sql = fmt::format("SELECT FROM ads.{} WHERE name = $1 AND status <> '{}'",
-                                        words_of(kind).table, last_status(kind));
-    for (int i = 1;; i++) {
-        std::string copy =
-            i == 1 ? fmt::format("{} (copy)", name) : fmt::format("{} (copy {})", name, i);
-        if (database.run(sql, {copy}).empty()) {
-            return copy;
-        }
-    }
-}
-
-std::string clone_one(Edits& edits, const Edit& edit, Kind kind, const std::string& id,
-                      const std::string& advertiser) {
-    const Found found = find(edits, kind, id);
-    const Json copy = copied(found.object);
-    const std::string old_name = text_at(copy.get(), "name");
-    if (!edit.name.empty() && advertiser.empty()) {
-        json_object_set_new(copy.get(), "name", text_json(edit.name));
-    } else if (!old_name.empty() && advertiser.empty()) {
-        json_object_set_new(copy.get(), "name",
-                            text_json(copy_name(edits.database(), kind, old_name)));
-    }
-    if (kind == Kind::campaign) {
-        if (!advertiser.empty()) {
-            json_object_set_new(copy.get(), "advertiser", text_json(advertiser));
-        }
-        return create_campaign(edits, copy.get());
-    }
-    return create_within(edits, kind,
-                         edit.parent.empty() ? std::to_string(found.parent()) : edit.parent,
-                         copy.get());
-}
-
-std::string clone_advertiser(Edits& edits, const Edit& edit) {
-    need_advertiser(edits.database(), edit.id, true);
-    create_advertiser(edits, edit.name);
-    for (const auto& id :
-         campaigns_of(edits.database(), edit.id, "{draft,scheduled,active,paused,completed}")) {
-        clone_one(edits, edit, Kind::campaign, id, edit.name);
-    }
-    return edit.name;
+    Database database(command.access.database, "nginx-ads manage");
+    show_edited(command, action, f(database, options_of(command.access), edit));
+    return Exit::ok;
 }
 
 }  // namespace
 
-Exit create(const Edit& edit) {
-    const Json object = given_object(edit);
-    if (edit.kind == Kind::campaign && text_at(object.get(), "name").empty()) {
-        if (!says_nothing(edit) || isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1) {
+std::string actor_of(const std::string& option) {
+    if (!option.empty()) {
+        return option;
+    }
+    for (const char* name : {"USER", "LOGNAME"}) {
+        if (const char* value = std::getenv(name); value != nullptr && *value != '\0') {
+            return value;
+        }
+    }
+    return {};  // whoever is connected
+}
+
+EditOptions options_of(const Access& access) {
+    return {actor_of(access.actor), access.dry_run, access.strict};
+}
+
+Exit run_create(const EditCommand& command) {
+    const Json object(json_object());
+    apply(command, object.get());
+    if (command.edit.kind == Kind::campaign && text_at(object.get(), "name").empty()) {
+        if (!says_nothing(command) || isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1) {
             throw Failure(Exit::usage,
                           "campaign create needs --name, or a name in its --file; on a terminal "
                           "and without any option it asks.");
         }
         ask_for_campaign(object.get());
     }
-    return in_transaction(edit, kCreate, [&](Edits& edits, const Edit& one) {
-        switch (one.kind) {
-            case Kind::advertiser:
-                return create_advertiser(edits,
-                                         one.id.empty() ? text_at(object.get(), "name") : one.id);
-            case Kind::placement:
-                if (!one.id.empty()) {
-                    json_object_set_new(object.get(), "id", text_json(one.id));
-                }
-                return add_placement(edits, json_incref(object.get()));
-            case Kind::campaign:
-                return create_campaign(edits, object.get());
-            default:
-                const std::string parent =
-                    found_id(edits.database(), parent_kind(one.kind), parent_of(one, object.get()));
-                return create_within(edits, one.kind, parent, object.get());
-        }
-    });
+    Edit edit = command.edit;
+    edit.patch = [&](json_t* target) { json_object_update(target, object.get()); };
+    return run(command, std::move(edit), "create", create);
 }
 
-Exit update(const Edit& edit) {
-    if (says_nothing(edit)) {
+Exit run_update(const EditCommand& command) {
+    if (says_nothing(command)) {
         throw Failure(Exit::usage,
                       fmt::format("{} update needs something to change: a flag, --set or --file.",
-                                  words_of(edit.kind).command));
+                                  words_of(command.edit.kind).command));
     }
-    if (edit.ids.size() > 1 && edit.file == kStdin) {
+    if (command.edit.ids.size() > 1 && command.file == kStdin) {
         throw Failure(Exit::usage, "of several, --file must be a file: standard input ends once.");
     }
-    return in_transaction(edit, "update", [](Edits& edits, const Edit& one) {
-        return one.kind == Kind::advertiser  ? update_advertiser(edits, one)
-               : one.kind == Kind::placement ? update_placement(edits, one)
-                                             : update_within(edits, one);
-    });
+    Edit edit = command.edit;
+    edit.patch = [&](json_t* object) { apply(command, object); };
+    return run(command, std::move(edit), "update", update);
 }
 
-Exit pause(const Edit& edit) {
-    if (edit.kind == Kind::placement) {
-        return in_transaction(edit, "pause", [](Edits& edits, const Edit& one) {
-            return set_placement_status(edits, one.id, PlacementStatus::paused);
-        });
-    }
-    return to_status(edit, "pause", edit.kind == Kind::experiment ? "draft" : "paused",
-                     pause_advertiser);
+Exit run_pause(const EditCommand& command) {
+    return run(command, command.edit, "pause", pause);
 }
 
-Exit resume(const Edit& edit) {
-    if (edit.kind == Kind::placement) {
-        return in_transaction(edit, "resume", [](Edits& edits, const Edit& one) {
-            return set_placement_status(edits, one.id, PlacementStatus::active);
-        });
-    }
-    return to_status(edit, "resume", "", resume_advertiser);
+Exit run_resume(const EditCommand& command) {
+    return run(command, command.edit, "resume", resume);
 }
 
-Exit archive(const Edit& edit) {
-    if (edit.kind == Kind::placement) {
-        return in_transaction(edit, "archive", [](Edits& edits, const Edit& one) {
-            return remove_placement(edits, one.id);
-        });
-    }
-    return to_status(edit, "archive", last_status(edit.kind), archive_advertiser);
+Exit run_archive(const EditCommand& command) {
+    return run(command, command.edit, "archive", archive);
 }
 
-Exit clone(const Edit& edit) {
-    return in_transaction(edit, "clone", [](Edits& edits, const Edit& one) {
-        return one.kind == Kind::advertiser  ? clone_advertiser(edits, one)
-               : one.kind == Kind::placement ? clone_placement(edits, one)
-                                             : clone_one(edits, one, one.kind, one.id, "");
-    });
+Exit run_clone(const EditCommand& command) {
+    return run(command, command.edit, "clone", clone);
 }
 
-Exit start(const Edit& edit) {
-    return in_transaction(edit, "start", [](Edits& edits, const Edit& one) {
-        return start_experiment(edits, one.id);
-    });
+Exit run_start(const EditCommand& command) {
+    return run(command, command.edit, "start", start);
 }
 
-Exit stop(const Edit& edit) {
-    return in_transaction(edit, "stop", [](Edits& edits, const Edit& one) {
-        return stop_experiment(edits, one.id, one.winner);
-    });
+Exit run_stop(const EditCommand& command) {
+    return run(command, command.edit, "stop", stop);
 }
 
 }  // namespace ads::cli

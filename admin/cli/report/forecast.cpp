@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "cli/common/json.hpp"
-#include "cli/common/money.hpp"
 #include "cli/common/table.hpp"
 #include "cli/main/commands.hpp"
-#include "cli/manage/manage_edit.hpp"
-#include "cli/report/forecast_data.hpp"
+#include "lib/base/json.hpp"
+#include "lib/base/money.hpp"
+#include "lib/manage/edits.hpp"
+#include "lib/report/forecast.hpp"
 
 namespace ads::cli {
 

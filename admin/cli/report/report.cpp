@@ -6,13 +6,13 @@
 #include <cctype>
 
 #include "cli/common/grid.hpp"
-#include "cli/common/json.hpp"
-#include "cli/common/money.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/table.hpp"
 #include "cli/main/commands.hpp"
-#include "cli/manage/manage_edit.hpp"
-#include "cli/report/report_data.hpp"
+#include "lib/base/json.hpp"
+#include "lib/base/money.hpp"
+#include "lib/manage/edits.hpp"
+#include "lib/report/report.hpp"
 
 namespace ads::cli {
 

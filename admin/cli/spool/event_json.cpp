@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "cli/common/text.hpp"
+#include "cli/common/output.hpp"
+#include "lib/base/text.hpp"
 
 namespace ads::cli {
 

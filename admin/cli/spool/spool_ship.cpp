@@ -8,11 +8,11 @@
 #include <cstring>
 #include <memory>
 
-#include "cli/common/database.hpp"
 #include "cli/main/commands.hpp"
 #include "io/ingest.hpp"
 #include "io/process.hpp"
 #include "io/shipper.hpp"
+#include "lib/base/database.hpp"
 
 namespace ads::cli {
 

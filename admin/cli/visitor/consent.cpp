@@ -7,10 +7,10 @@
 #include <array>
 
 #include "cli/common/batch.hpp"
-#include "cli/common/moment.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/table.hpp"
 #include "cli/main/commands.hpp"
+#include "lib/base/moment.hpp"
 
 namespace ads::cli {
 

@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/common/json.hpp"
-#include "cli/common/moment.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/output.hpp"
 #include "cli/common/table.hpp"
 #include "cli/main/commands.hpp"
 #include "core/visitor/consent.hpp"
+#include "lib/base/json.hpp"
+#include "lib/base/moment.hpp"
 
 namespace ads::cli {
 

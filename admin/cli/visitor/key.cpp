@@ -10,10 +10,10 @@
 #include <cstring>
 #include <filesystem>
 
-#include "cli/common/files.hpp"
 #include "cli/common/options.hpp"
 #include "cli/main/commands.hpp"
 #include "core/token/keyring.hpp"
+#include "lib/base/files.hpp"
 
 namespace ads::cli {
 

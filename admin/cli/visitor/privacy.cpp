@@ -4,16 +4,17 @@
 #include <algorithm>
 #include <optional>
 
-#include "cli/common/database.hpp"
-#include "cli/common/files.hpp"
-#include "cli/common/json.hpp"
 #include "cli/common/person.hpp"
 #include "cli/common/table.hpp"
 #include "cli/main/commands.hpp"
-#include "cli/manage/manage_edit.hpp"
+#include "cli/manage/manage.hpp"
 #include "cli/spool/event_json.hpp"
 #include "core/token/keyring.hpp"
 #include "core/token/pseudonym.hpp"
+#include "lib/base/database.hpp"
+#include "lib/base/files.hpp"
+#include "lib/base/json.hpp"
+#include "lib/manage/edits.hpp"
 
 namespace ads::cli {
 

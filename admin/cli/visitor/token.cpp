@@ -8,12 +8,13 @@
 #include <array>
 
 #include "cli/common/batch.hpp"
-#include "cli/common/files.hpp"
-#include "cli/common/moment.hpp"
+#include "cli/common/options.hpp"
 #include "cli/common/table.hpp"
 #include "cli/main/commands.hpp"
 #include "cli/visitor/token_fields.hpp"
 #include "core/catalog/formats.hpp"
+#include "lib/base/files.hpp"
+#include "lib/base/moment.hpp"
 
 namespace ads::cli {
 

@@ -8,8 +8,8 @@
 #include <charconv>
 
 #include "cli/common/batch.hpp"
-#include "cli/common/moment.hpp"
 #include "core/base/hash.hpp"
+#include "lib/base/moment.hpp"
 
 namespace ads::cli {
 

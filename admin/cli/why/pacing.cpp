@@ -4,14 +4,14 @@
 
 #include <algorithm>
 
-#include "cli/common/http.hpp"
-#include "cli/common/json.hpp"
-#include "cli/common/money.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/table.hpp"
 #include "cli/main/commands.hpp"
-#include "cli/why/node_status.hpp"
 #include "core/base/types.hpp"
+#include "lib/base/http.hpp"
+#include "lib/base/json.hpp"
+#include "lib/base/money.hpp"
+#include "lib/diagnosis/node_status.hpp"
 
 namespace ads::cli {
 

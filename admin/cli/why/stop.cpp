@@ -16,19 +16,19 @@
 #include <set>
 #include <thread>
 
-#include "cli/common/config_file.hpp"
-#include "cli/common/files.hpp"
-#include "cli/common/http.hpp"
-#include "cli/common/json.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/table.hpp"
 #include "cli/main/commands.hpp"
 #include "cli/main/usage.hpp"
-#include "cli/why/node_status.hpp"
 #include "core/base/list_lines.hpp"
 #include "core/catalog/formats.hpp"
 #include "core/decide/stop_list.hpp"
 #include "io/file.hpp"
+#include "lib/base/config_file.hpp"
+#include "lib/base/files.hpp"
+#include "lib/base/http.hpp"
+#include "lib/base/json.hpp"
+#include "lib/diagnosis/node_status.hpp"
 
 namespace ads::cli {
 

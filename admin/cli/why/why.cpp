@@ -6,16 +6,16 @@
 #include <optional>
 
 #include "cli/catalog/catalog_file.hpp"
-#include "cli/catalog/catalog_source.hpp"
-#include "cli/common/http.hpp"
-#include "cli/common/json.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/table.hpp"
 #include "cli/main/commands.hpp"
 #include "cli/main/usage.hpp"
-#include "cli/why/node_status.hpp"
-#include "cli/why/why_facts.hpp"
 #include "cli/why/why_show.hpp"
+#include "lib/base/http.hpp"
+#include "lib/base/json.hpp"
+#include "lib/catalog/catalog_source.hpp"
+#include "lib/diagnosis/facts.hpp"
+#include "lib/diagnosis/node_status.hpp"
 
 namespace ads::cli {
 
@@ -142,7 +142,7 @@ private:
         const auto& from = options_.catalog;
         const bool asked = !from.file.empty() || !from.state.empty() || !from.database.empty();
         try {
-            source_ = read_catalog(from, "nginx-ads why");
+            source_ = read_or_tell(from, "nginx-ads why");
             return source_.has_value();
         } catch (const Failure& e) {
             if (asked || node_.url.empty() || !number_in(options_.ad_group)) {
@@ -176,7 +176,9 @@ private:
         }
         node_.ad_group = ad_group_;
         node_.campaign = campaign_;
-        asked_ = add_node_counts(node_, facts_, source_->document);
+        const NodeAnswer answer = add_node_counts(node_, facts_, source_->document);
+        warn_all(answer.warnings);
+        asked_ = answer.answered;
         if (asked_ && ad_group_ != 0 && !facts_.counts.contains(ad_group_)) {
             warn(fmt::format("there is no ad group {} in the catalog of {}.", ad_group_,
                              shown_url(node_.url)));
@@ -242,7 +244,7 @@ private:
                           fmt::format("there is no ad group {} in the catalog of {}.", id,
                                       shown_url(node_.url)));
         }
-        warn_of_node(status.get());
+        warn_all(node_warnings(status.get()));
         const json_t* groups = json_object_get(status.get(), "ad_groups");
         uint64_t campaign = 0;
         for (size_t i = 0; i < json_array_size(groups); i++) {

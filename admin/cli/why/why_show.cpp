@@ -7,7 +7,7 @@
 
 #include "cli/common/output.hpp"
 #include "cli/common/table.hpp"
-#include "cli/why/reasons.hpp"
+#include "lib/diagnosis/reasons.hpp"
 
 namespace ads::cli {
 

@@ -3,8 +3,9 @@
 
 #include <vector>
 
-#include "cli/common/json.hpp"
-#include "diagnosis/diagnosis.hpp"
+#include "cli/common/output.hpp"
+#include "lib/base/json.hpp"
+#include "lib/diagnosis/diagnosis.hpp"
 
 namespace ads::cli {
 

@@ -1,11 +1,11 @@
 // Dates and times of a campaign's time zone.
-#include "cli/common/local_time.hpp"
+#include "lib/base/local_time.hpp"
 
 #include <gtest/gtest.h>
 
 #include "core/catalog/formats.hpp"
 
-namespace ads::cli {
+namespace ads::admin {
 namespace {
 
 using catalog::date_text;
@@ -90,4 +90,4 @@ TEST(LocalTime, MomentsNameTheirZone) {
 }
 
 }  // namespace
-}  // namespace ads::cli
+}  // namespace ads::admin

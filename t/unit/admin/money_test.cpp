@@ -1,11 +1,11 @@
 // Money as people write and read it.
-#include "cli/common/money.hpp"
+#include "lib/base/money.hpp"
 
 #include <gtest/gtest.h>
 
 #include "core/catalog/currency.hpp"
 
-namespace ads::cli {
+namespace ads::admin {
 namespace {
 
 TEST(Money, IsReadInUnitsWithAtMostTwoDecimals) {
@@ -82,4 +82,4 @@ TEST(Money, CurrenciesAreThoseOfIso4217) {
 }
 
 }  // namespace
-}  // namespace ads::cli
+}  // namespace ads::admin

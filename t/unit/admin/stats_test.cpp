@@ -1,4 +1,4 @@
-#include "lib/stats.hpp"
+#include "lib/base/stats.hpp"
 
 #include <gtest/gtest.h>
 

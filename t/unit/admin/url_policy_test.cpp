@@ -1,4 +1,4 @@
-#include "lib/url_policy.hpp"
+#include "lib/base/url_policy.hpp"
 
 #include <gtest/gtest.h>
 

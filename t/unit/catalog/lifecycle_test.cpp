@@ -1,12 +1,12 @@
 // The table of statuses: what may become of what, and nothing else.
-#include "cli/manage/lifecycle.hpp"
+#include "lib/manage/lifecycle.hpp"
 
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
 
-namespace ads::cli {
+namespace ads::admin {
 namespace {
 
 template <class S>
@@ -76,4 +76,4 @@ TEST(Lifecycle, NothingBeginsAtItsEnd) {
 }
 
 }  // namespace
-}  // namespace ads::cli
+}  // namespace ads::admin

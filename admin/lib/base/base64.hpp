@@ -1,0 +1,15 @@
+// Base64 of RFC 4648 with padding, for lines that carry anything.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ads::admin {
+
+std::string base64(std::string_view bytes);
+
+// Nothing unless it is exactly what base64() would have written.
+std::optional<std::string> from_base64(std::string_view text);
+
+}  // namespace ads::admin

@@ -1,0 +1,27 @@
+// Files that the command line names.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+
+namespace ads::admin {
+
+inline constexpr std::string_view kStdin = "-";
+
+// The whole file, or standard input for "-". Throws Failure.
+std::string read_input(const std::string& path);
+
+// How messages call it.
+std::string shown_name(const std::string& path);
+
+// Writes a file that only its owner may read. An existing one is replaced
+// only with `replace`, and then in one step. Throws Failure.
+void write_private(const std::string& path, std::string_view text, bool replace);
+
+// Writes a file in one step: others see the old one or the new one, whole. It
+// gets this mode; 0: it keeps the one that it has. Throws Failure.
+void write_atomically(const std::string& path, std::string_view text, mode_t mode = 0);
+
+}  // namespace ads::admin

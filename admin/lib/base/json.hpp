@@ -1,0 +1,33 @@
+// JSON values of libjansson.
+#pragma once
+
+#include <jansson.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace ads::admin {
+
+struct ReleaseJson {
+    void operator()(json_t* json) const noexcept { json_decref(json); }
+};
+using Json = std::unique_ptr<json_t, ReleaseJson>;
+
+// Valid whatever the text holds.
+json_t* text_json(std::string_view text);
+json_t* number_json(uint64_t number);
+
+// On one line, with as many digits of a fraction as people write, or all with 17; empty for a
+// null pointer.
+std::string dumped(const json_t* json, size_t digits = 15);
+
+// The member as text; empty if it is none.
+std::string text_at(const json_t* object, const char* key);
+uint64_t number_at(const json_t* object, const char* key);  // 0 if it is none
+
+// As RFC 7396 says: objects are merged, null removes, all else is replaced.
+void merge(json_t* target, const json_t* patch);
+
+}  // namespace ads::admin

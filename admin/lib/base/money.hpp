@@ -1,0 +1,37 @@
+// Money as people write it: 50.00, in the catalog's currency. A cent is 1/100 of its unit,
+// whichever currency that is.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/types.hpp"
+
+namespace ads::admin {
+
+// "50", "2.5", "0.05" as cents; nothing for what is no amount, and for parts of a cent.
+std::optional<uint64_t> parse_money(std::string_view text);
+
+// Every digit there is, and at least those of ISO 4217: "50.00", "50.00 EUR", "50 JPY",
+// "0.00125 EUR". Without a currency: two.
+std::string money_text(MicroCents amount, std::string_view currency = {});
+
+// A figure, rounded to the digits of ISO 4217.
+std::string rounded_money(double cents, std::string_view currency = {});
+
+// What --budget says: "50.00/day", "5000/total". Nothing if it is none of these.
+struct BudgetText {
+    BudgetType type = BudgetType::daily;
+    uint64_t cents = 0;
+};
+std::optional<BudgetText> parse_budget(std::string_view text);
+
+// What is wrong with a --budget, and how it is written.
+std::string budget_fault(std::string_view text);
+
+// "50.00 EUR/day"
+std::string budget_text(BudgetType type, MicroCents amount, std::string_view currency = {});
+
+}  // namespace ads::admin

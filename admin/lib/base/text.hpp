@@ -1,0 +1,25 @@
+// Text from outside that has to become JSON or a message, and counts in messages.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ads::admin {
+
+bool valid_utf8(std::string_view text) noexcept;
+
+// Each byte that is no part of a character becomes U+FFFD.
+std::string repaired_utf8(std::string_view text);
+
+// Without control characters: what comes from a file or the network must not
+// steer the terminal.
+std::string printable(std::string_view text);
+
+// 1,234,567
+std::string grouped(uint64_t number);
+
+// "1 ad group", "2 ad groups"
+std::string counted(uint64_t number, std::string_view what);
+
+}  // namespace ads::admin

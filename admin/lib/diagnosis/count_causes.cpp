@@ -1,0 +1,124 @@
+// What the counts of a running node add to the catalog.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/diagnosis/diagnosis.hpp"
+#include "lib/diagnosis/wording.hpp"
+
+namespace ads::diagnosis {
+
+namespace {
+
+constexpr double kMost = 0.5;  // of what was counted: then a reason is named
+
+// By whom it is asked for: what is sampled counts requests, the rest counts draws.
+bool by_visitor(Reason reason) {
+    return reason >= Reason::device && reason <= Reason::url;
+}
+
+std::string number(const Refused& refused) {
+    return fmt::format("{}{}", refused.estimate ? "about " : "", refused.count);
+}
+
+std::string period(const catalog::FrequencyCap& cap) {
+    switch (cap.unit) {
+        case CapUnit::day:
+            return "a day";
+        case CapUnit::lifetime:
+            return "in all";
+        case CapUnit::rolling:
+            break;
+    }
+    return cap.seconds % 86'400 == 0 ? fmt::format("in {} days", cap.seconds / 86'400)
+           : cap.seconds % 3600 == 0 ? fmt::format("in {} hours", cap.seconds / 3600)
+           : cap.seconds % 60 == 0   ? fmt::format("in {} minutes", cap.seconds / 60)
+                                     : fmt::format("in {} seconds", cap.seconds);
+}
+
+std::string caps(const catalog::AdGroup& group) {
+    std::vector<std::string> list;
+    for (const auto& cap : group.frequency_caps) {
+        list.push_back(fmt::format("{} {}", cap.count, period(cap)));
+    }
+    return list.empty() ? "that of its campaign" : listed(list);
+}
+
+std::string member_of(Reason reason) {
+    return fmt::format("targeting.{}s", name_of(reason));
+}
+
+// Whether it was the shared cap of visitors without consent that refused, rather than that of
+// a visitor: most serves were theirs, or there were none, by which nobody can have seen it.
+bool refused_anonymous(const catalog::AdGroup& group, const Counts& counts) {
+    const bool daily = !group.frequency_caps.empty() &&
+                       std::all_of(group.frequency_caps.begin(), group.frequency_caps.end(),
+                                   [](const auto& cap) { return cap.unit == CapUnit::day; });
+    return counts.serves == 0 ? daily : 2 * counts.anonymous >= counts.serves;
+}
+
+}  // namespace
+
+void add_count_causes(const catalog::AdGroup& group, const Counts& counts,
+                      std::vector<Cause>& causes) {
+    const Object o = object_of(group);
+    uint64_t visitors = 0;
+    uint64_t draws = counts.serves;
+    for (const auto& refused : counts.refused) {
+        if (refused.reason && by_visitor(*refused.reason)) {
+            visitors += refused.count;
+        } else if (refused.reason && !is_targeting(*refused.reason)) {
+            draws += refused.count;
+        }
+    }
+    const auto share = [&](uint64_t count) {
+        return draws == 0 ? 0 : static_cast<double>(count) / static_cast<double>(draws);
+    };
+    for (const auto& refused : counts.refused) {
+        if (!refused.reason) {
+            continue;
+        }
+        const auto add = [&](Kind kind, Extent extent, std::string what, std::string remedy) {
+            causes.push_back({kind, extent, o, std::move(what), std::move(remedy), {}});
+        };
+        if (by_visitor(*refused.reason) && draws == 0) {
+            add(Kind::targeting, refused.count == visitors ? Extent::all : Extent::some,
+                fmt::format(
+                    "{} of {} kept it from {} of today's requests, and it was served for none",
+                    member_of(*refused.reason), named(o), number(refused)),
+                "widen it; if none of it is right, check what the node takes it from: ads_geo, "
+                "ads_device, ads_language, ads_key, or url=");
+            if (*refused.reason == Reason::key) {
+                add(Kind::consent, Extent::maybe,
+                    fmt::format("{} of {} may ask for a key that is used only with consent",
+                                member_of(Reason::key), named(o)),
+                    "see which keys are \"personal\" in ads_key, and what visitors allow: "
+                    "nginx-ads "
+                    "consent check");
+            }
+        } else if (*refused.reason == Reason::frequency && share(refused.count) >= kMost &&
+                   refused_anonymous(group, counts)) {
+            add(Kind::consent, Extent::some,
+                fmt::format("{} has a frequency cap, so that visitors without consent share "
+                            "ads_anonymous_cap: it served {} of them today and refused {}",
+                            named(o), counts.anonymous, number(refused)),
+                "raise ads_anonymous_cap in nginx.conf; if visitors do consent, check ads_consent "
+                "and ads_session_cookie: nginx-ads consent check");
+        } else if (*refused.reason == Reason::frequency && share(refused.count) >= kMost) {
+            add(Kind::frequency, Extent::some,
+                fmt::format("the frequency cap of {}, {}, was reached by {:.0f}% of the visitors "
+                            "that it was drawn for today",
+                            named(o), caps(group), 100 * share(refused.count)),
+                "raise the cap, or aim it at more visitors");
+        } else if (*refused.reason == Reason::together && share(refused.count) >= kMost) {
+            add(Kind::together, Extent::some,
+                fmt::format(
+                    "the set \"{}\" of {} could not be filled as a whole for {:.0f}% of the "
+                    "pages that it was drawn for today",
+                    group.together, named(o), 100 * share(refused.count)),
+                "each of the set needs a placement of its own on the page");
+        }
+    }
+}
+
+}  // namespace ads::diagnosis

@@ -1,0 +1,201 @@
+// Budgets, caps and goals that are used up.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/catalog/terms.hpp"
+#include "ledger/ledger.hpp"
+#include "lib/diagnosis/diagnosis.hpp"
+#include "lib/diagnosis/wording.hpp"
+
+namespace ads::diagnosis {
+
+namespace {
+
+constexpr uint64_t kSeed = 1;
+
+bool limited(const catalog::Campaign& campaign, const catalog::AdGroup& group) {
+    const auto& pacing = group.pacing;
+    return campaign.budget || pacing.daily_impression_cap || pacing.daily_click_cap ||
+           pacing.goal || group.price.model == PriceModel::cpc ||
+           group.price.model == PriceModel::cpa;
+}
+
+// Sums over the campaign: its budget is one for all of its ad groups.
+MicroCents spent_today(const catalog::Campaign& campaign, const Facts& facts) {
+    MicroCents sum = 0;
+    for (const auto& group : campaign.ad_groups) {
+        if (const auto found = facts.delivered.find(group.id); found != facts.delivered.end()) {
+            sum += found->second.spend;
+        }
+    }
+    return sum;
+}
+
+Delivered delivered_by(Id group, const Facts& facts) {
+    const auto found = facts.delivered.find(group);
+    return found == facts.delivered.end() ? Delivered{} : found->second;
+}
+
+// Why an ad group that is alone in its placements is not drawn.
+Reason refusal(const catalog::Document& part, const Delivered& delivered, Seconds now) {
+    HeapNode node(part, kSeed);
+    node.publish_delivered({{part.campaigns[0].ad_groups[0].id, delivered}}, now);
+    const Request request{.now = now * 1000};
+    std::vector<Refusal> refusals;
+    for (uint32_t placement = 0; placement < part.placements.size(); placement++) {
+        Ledger ledger(node.ledger_source(), request, kNoAnonymousCap, &refusals);
+        Page page;
+        decide(node.view(), request, {&placement, 1}, page, node.rng(), ledger);
+        if (page.picks()[0].filled()) {
+            ledger.give_back(page.picks()[0]);
+            return Reason::none;
+        }
+    }
+    return refusals.empty() ? Reason::none : refusals[0].reason;
+}
+
+class LimitCauses {
+public:
+    LimitCauses(const catalog::Campaign& campaign, const catalog::AdGroup& group,
+                const Facts& facts, std::vector<Cause>& causes)
+        : campaign_(campaign), group_(group), facts_(facts), causes_(causes) {}
+
+    void find() {
+        const size_t before = causes_.size();
+        add_budget();
+        const Delivered done = delivered_by(group_.id, facts_);
+        const auto& pacing = group_.pacing;
+        const bool pixels = pacing.cap_on == CapOn::impression;
+        if (pacing.daily_impression_cap) {
+            add_cap("daily cap", pixels ? done.impressions : done.serves,
+                    *pacing.daily_impression_cap, pixels ? "impressions" : "ads");
+        }
+        if (pacing.daily_click_cap) {
+            add_cap("daily cap", done.clicks, *pacing.daily_click_cap, "clicks");
+        }
+        if (pacing.goal) {
+            const bool clicks = pacing.goal->on == EventType::click;
+            add_goal(clicks   ? done.all_clicks
+                     : pixels ? done.all_impressions
+                              : done.all_serves,
+                     pacing.goal->count, clicks ? "clicks" : "impressions");
+        }
+        if (causes_.size() == before) {
+            causes_.push_back({Kind::cap,
+                               Extent::all,
+                               object_of(group_),
+                               fmt::format("a limit of {} or of its campaign is used up",
+                                           named(object_of(group_))),
+                               "raise its budget, its caps or its goal",
+                               {}});
+        }
+    }
+
+private:
+    std::string edit(const Object& object, const char* command) const {
+        return facts_.managed ? fmt::format(": nginx-ads {} update {}", command, object.id)
+                              : std::string();
+    }
+
+    void add_budget() {
+        if (!campaign_.budget) {
+            return;
+        }
+        const auto& budget = *campaign_.budget;
+        const bool daily = budget.type == BudgetType::daily;
+        const MicroCents spent =
+            daily ? std::max(spent_today(campaign_, facts_), budget.spent) : budget.spent;
+        const MicroCents left = std::max<MicroCents>(0, budget.amount - spent);
+        const MicroCents unit = std::max<MicroCents>(1, catalog::unit_price(group_.price));
+        if (left >= unit && left > 0) {
+            return;
+        }
+        const Object o = object_of(campaign_);
+        std::string what = fmt::format(
+            "{} of {} is used up: {} of {} left", daily ? "daily budget" : "budget", named(o),
+            money(left, facts_.currency), money(budget.amount, facts_.currency));
+        if (daily) {
+            what += " today";
+        } else if (left > 0) {
+            what += ", which is less than one ad costs";
+        }
+        causes_.push_back(
+            {Kind::budget,
+             Extent::all,
+             o,
+             std::move(what),
+             fmt::format("{}raise the budget{}", daily ? "wait for the next day, or " : "",
+                         edit(o, "campaign")),
+             {}});
+    }
+
+    void add_cap(std::string_view name, uint64_t used, uint64_t cap, std::string_view what) {
+        if (used >= cap) {
+            const Object o = object_of(group_);
+            causes_.push_back(
+                {Kind::cap,
+                 Extent::all,
+                 o,
+                 fmt::format("{} of {} is reached: {} of {} {} today", name, named(o), used, cap,
+                             what),
+                 fmt::format("wait for the next day, or raise the cap{}", edit(o, "ad-group")),
+                 {}});
+        }
+    }
+
+    void add_goal(uint64_t used, uint64_t goal, std::string_view what) {
+        if (used >= goal) {
+            const Object o = object_of(group_);
+            causes_.push_back(
+                {Kind::goal,
+                 Extent::all,
+                 o,
+                 fmt::format("goal of {} is reached: {} of {} {}", named(o), used, goal, what),
+                 fmt::format("raise the goal if it should go on{}", edit(o, "ad-group")),
+                 {}});
+        }
+    }
+
+    const catalog::Campaign& campaign_;
+    const catalog::AdGroup& group_;
+    const Facts& facts_;
+    std::vector<Cause>& causes_;
+};
+
+}  // namespace
+
+void add_limit_causes(const catalog::Document& part, const catalog::Campaign& campaign,
+                      const catalog::AdGroup& group, const Facts& facts,
+                      std::vector<Cause>& causes) {
+    if (part.placements.empty() || !limited(campaign, group)) {
+        return;
+    }
+    // What the others of the campaign spent is gone as well.
+    Delivered delivered = delivered_by(group.id, facts);
+    delivered.spend = spent_today(campaign, facts);
+    if (campaign.budget && campaign.budget->type == BudgetType::daily) {
+        delivered.spend = std::max(delivered.spend, campaign.budget->spent);
+    }
+    const Reason reason = refusal(part, delivered, facts.now);
+    if (reason == Reason::cap) {
+        LimitCauses(campaign, group, facts, causes).find();
+    } else if (reason == Reason::floor) {
+        const Object o = object_of(part.placements[0]);
+        std::vector<std::string> placements;
+        for (const auto& placement : part.placements) {
+            placements.push_back(placement.id);
+        }
+        causes.push_back(
+            {Kind::floor, Extent::all, o,
+             fmt::format("{} is paid by {}: a thousand of its impressions are expected to bring "
+                         "less than the floor of {}, {}",
+                         named(object_of(group)),
+                         group.price.model == PriceModel::cpc ? "click" : "conversion", named(o),
+                         money(part.placements[0].floor, facts.currency)),
+             "raise the price or lower the floor; what it delivers moves the expectation",
+             std::move(placements)});
+    }
+}
+
+}  // namespace ads::diagnosis

@@ -1,0 +1,39 @@
+// The kinds of objects that are managed, and how people call them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ads::admin {
+
+enum class Kind { advertiser, campaign, ad_group, creative, placement, experiment };
+inline constexpr size_t kKinds = 6;
+
+struct KindWords {
+    const char* command;  // ad-group
+    const char* name;     // ad group
+    const char* article;  // an
+    const char* plural;
+    const char* table;
+    const char* parent;  // the key by which a file names what it stands in; null without
+};
+const KindWords& words_of(Kind kind);
+
+inline constexpr uint64_t kMaxId = 4'294'967'295;
+
+// A number from 1 to kMaxId. Throws Failure.
+uint64_t id_of(Kind kind, const std::string& text);
+
+// "campaign 7"
+std::string called(Kind kind, std::string_view id);
+
+// Advertisers and placements are named by a text.
+inline bool has_text_id(Kind kind) noexcept {
+    return kind == Kind::advertiser || kind == Kind::placement;
+}
+
+// What one of the kind stands in.
+Kind parent_kind(Kind kind);
+
+}  // namespace ads::admin

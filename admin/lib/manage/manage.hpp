@@ -1,0 +1,56 @@
+// Management: edits of one thing of the catalog in PostgreSQL. A campaign is read as a document,
+// changed, checked as nginx checks it, and written by the functions that import uses, in one
+// transaction. All of them throw Failure, and print nothing.
+#pragma once
+
+#include <jansson.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lib/base/database.hpp"
+#include "lib/catalog/clean.hpp"
+#include "lib/catalog/diff.hpp"
+#include "lib/manage/kinds.hpp"
+
+namespace ads::admin {
+
+struct EditOptions {
+    std::string actor;     // for the history; empty: whoever is connected
+    bool dry_run = false;  // roll back what was done
+    bool strict = false;   // a warning is an error
+};
+
+// Changes an object of the catalog, as a document has it. Throws Failure.
+using Patch = std::function<void(json_t* object)>;
+
+// Objects are named by their id, or by a name that only one of them has.
+struct Edit {
+    Kind kind = Kind::campaign;
+    std::vector<std::string> ids;  // of what is edited; of a new advertiser or placement
+    std::string parent;            // of a new one: the campaign, the ad group
+    std::string name;              // of a clone
+    std::string winner;            // of an experiment that is stopped; empty: none
+    Patch patch;                   // of create, an empty object becomes what is created
+};
+
+// What an edit did.
+struct Edited {
+    std::vector<std::string> ids;
+    std::string currency;  // ISO 4217; empty if none is set
+    std::vector<Change> changes;
+    std::vector<Removed> removed;
+    std::vector<std::string> warnings;
+};
+
+Edited create(Database& database, const EditOptions& options, const Edit& edit);
+Edited update(Database& database, const EditOptions& options, const Edit& edit);
+Edited pause(Database& database, const EditOptions& options, const Edit& edit);
+Edited resume(Database& database, const EditOptions& options, const Edit& edit);
+Edited archive(Database& database, const EditOptions& options, const Edit& edit);
+Edited clone(Database& database, const EditOptions& options, const Edit& edit);
+Edited start(Database& database, const EditOptions& options, const Edit& edit);  // an experiment
+Edited stop(Database& database, const EditOptions& options, const Edit& edit);
+
+}  // namespace ads::admin

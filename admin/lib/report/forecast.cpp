@@ -1,0 +1,125 @@
+#include "lib/report/forecast.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "lib/base/money.hpp"
+#include "lib/base/settings.hpp"
+
+namespace ads::admin {
+
+namespace {
+
+constexpr const char* kForecast =
+    "SELECT campaign_id, name, status, timezone, budget_type, budget_cents, spent_cents, "
+    "average_daily_spend, days_remaining, to_char(exhaustion_date, 'YYYY-MM-DD'), "
+    "projected_total_spend, will_exhaust_early, days_to_end, delivery, goal_count, goal_done, "
+    "goal_projected, to_char(starts_on, 'YYYY-MM-DD'), to_char(ends_on, 'YYYY-MM-DD'), "
+    "to_char(deliver_by, 'YYYY-MM-DD'), flight, "
+    "to_char(ads.now() AT TIME ZONE timezone, 'YYYY-MM-DD') FROM ads.forecast($1)";
+
+// "24 Dec", or in another year "24 Dec 2027".
+std::string day_text(const std::string& day, const std::string& today) {
+    constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    const int month = std::atoi(day.substr(5, 2).c_str());
+    const std::string text =
+        fmt::format("{} {}", std::atoi(day.substr(8, 2).c_str()), kMonths[(month + 11) % 12]);
+    return day.substr(0, 4) == today.substr(0, 4) ? text : text + " " + day.substr(0, 4);
+}
+
+// Not "100 %" of what is not all.
+std::string percent(double share) {
+    return fmt::format("{:.0f} %", share < 1 ? std::floor(100 * share + 1e-9) : 100 * share);
+}
+
+std::string state_of(const Forecast& f) {
+    return f.status == "active" ? "" : fmt::format("; it is {} now", f.status);
+}
+
+std::string without_target(const Forecast& f, const std::string& by) {
+    if (f.average_daily_spend <= 0) {
+        return "Has no budget and no goal, and spent nothing in the last 7 days";
+    }
+    return fmt::format("Has no budget and no goal: will have spent {}{}",
+                       rounded_money(f.projected_total_spend, f.currency),
+                       by.empty() ? " by now" : by);
+}
+
+}  // namespace
+
+Forecast read_forecast(Database& database, Id campaign) {
+    const std::string id = std::to_string(campaign);
+    const Rows rows = database.run(kForecast, {id});
+    if (rows.empty()) {
+        throw Failure(Exit::bad_input, fmt::format("there is no campaign {}.", id));
+    }
+    int column = 0;
+    const auto text = [&] { return std::string(rows.at(0, column++)); };
+    const auto real = [&] { return rows.real(0, column++); };
+    const auto maybe = [&](auto value) {
+        return rows.null(0, column) ? (column++, std::nullopt) : std::optional(value());
+    };
+    const auto count = [&] { return static_cast<uint64_t>(rows.number(0, column++)); };
+    Forecast f;
+    f.campaign = count();
+    f.name = text();
+    f.status = text();
+    f.timezone = text();
+    f.budget_type = maybe(text);
+    f.budget_cents = maybe(real);
+    f.spent_cents = real();
+    f.average_daily_spend = real();
+    f.days_remaining = maybe(real);
+    f.exhaustion_date = maybe(text);
+    f.projected_total_spend = real();
+    f.will_exhaust_early = rows.flag(0, column++);
+    f.days_to_end = maybe(real);
+    f.delivery = maybe(real);
+    f.goal_count = maybe(count);
+    f.goal_done = maybe(count);
+    f.goal_projected = maybe(count);
+    f.starts_on = maybe(text);
+    f.ends_on = maybe(text);
+    f.deliver_by = maybe(text);
+    f.flight = text();
+    f.today = text();
+    f.currency = currency_of(database);
+    const Rows days = database.run(
+        "SELECT to_char(day, 'YYYY-MM-DD'), spend_cents FROM ads.recent_spend($1)", {id});
+    for (size_t i = 0; i < days.size(); i++) {
+        f.days.push_back({std::string(days.at(i, 0)), days.real(i, 1)});
+    }
+    return f;
+}
+
+std::string summary_of(const Forecast& f) {
+    const std::string by =
+        f.deliver_by ? fmt::format(" by {}", day_text(*f.deliver_by, f.today)) : std::string();
+    if (f.flight == "ahead" && f.starts_on) {
+        return fmt::format("Starts on {}: there is nothing to forecast by yet.",
+                           day_text(*f.starts_on, f.today));
+    }
+    if (!f.delivery) {
+        return without_target(f, by) + state_of(f) + ".";
+    }
+    const char* what = f.budget_type ? "budget" : f.goal_count ? "goal" : "";
+    if (f.flight == "over") {
+        return fmt::format("Delivered {} of its {}{}.", percent(*f.delivery), what, by);
+    }
+    if (f.budget_type == "daily") {
+        return fmt::format("Will deliver {} of each day's budget{}{}.", percent(*f.delivery),
+                           f.ends_on ? " until " + day_text(*f.ends_on, f.today) : "", state_of(f));
+    }
+    std::string text = fmt::format("Will deliver {} of its {}{}", percent(*f.delivery), what, by);
+    if (f.will_exhaust_early && f.ends_on) {
+        text += fmt::format(", before the flight ends on {}", day_text(*f.ends_on, f.today));
+    } else if (f.average_daily_spend <= 0 && f.budget_type) {
+        text += ": nothing was spent in the last 7 days";
+    }
+    return text + state_of(f) + ".";
+}
+
+}  // namespace ads::admin
