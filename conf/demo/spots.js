@@ -32,16 +32,12 @@ function link(creative) {
   return a;
 }
 
-// Markup of a third party is never parsed in this page: it stands in a frame without scripts, forms or
-// this page's origin, around which the link is written as text.
+// Markup is never parsed in this page: it stands in a frame without scripts, forms or this page's origin.
 function frame(creative) {
   const box = document.createElement('iframe');
   box.sandbox = 'allow-popups allow-popups-to-escape-sandbox';
   box.title = 'Advertisement';
-  const click = creative.click_url.replace(/&/g, '&amp;').replace(/"/g, '&quot;');
-  box.srcdoc = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Advertisement</title><body style="margin:0">' +
-    `<a href="${click}" target="_blank" rel="noopener sponsored" style="color:inherit;text-decoration:none">` +
-    creative.content.markup + '</a>';
+  box.src = creative.frame_url;
   return box;
 }
 

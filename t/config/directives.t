@@ -22,7 +22,7 @@ directive_blocks(
     ads_secret  => '$TEST_NGINX_SECRET',
 );
 
-plan tests => 133;
+plan tests => 147;
 no_shuffle();
 run_tests();
 
@@ -633,3 +633,74 @@ ads_origin ads.example.com;
 --- must_die
 --- error_log
 ads: invalid value "ads.example.com" in "ads_origin": must be like https://example.com
+
+
+
+=== TEST 63: ads_tag: a folder without the script
+--- ads
+--- config
+    location /spot/tag { ads_tag logs/nothing; }
+--- must_die
+--- error_log eval
+qr{ads: "ads_tag" cannot read "[^"]*/logs/nothing/tag\.js": No such file or directory; "make install" puts it into "/usr/share/nginx-ads" in}
+
+
+
+=== TEST 64: ads_tag: two folders
+--- ads
+--- config
+    location /spot/tag { ads_tag one two; }
+--- must_die
+--- error_log
+ads: unknown parameter "two" in "ads_tag": must be a folder or element=NAME in
+
+
+
+=== TEST 65: ads_tag: an element that HTML has itself
+--- ads
+--- config
+    location /spot/tag { ads_tag element=aside; }
+--- must_die
+--- error_log
+ads: invalid value "element=aside" in "ads_tag": must be the name of a custom element, like element=page-spot in
+
+
+
+=== TEST 66: ads_slots_css: a name that SVG has taken
+--- ads
+--- config
+    location /spot/slots.css { ads_slots_css element=font-face; }
+--- must_die
+--- error_log
+ads: invalid value "element=font-face" in "ads_slots_css": must be the name of a custom element, like element=page-spot in
+
+
+
+=== TEST 67: ads_slots_css: an unknown parameter
+--- ads
+--- config
+    location /spot/slots.css { ads_slots_css top; }
+--- must_die
+--- error_log
+ads: unknown parameter "top" in "ads_slots_css": must be element=NAME in
+
+
+
+=== TEST 68: ads_frame: without a catalog
+--- ads
+-ads_catalog
+--- config
+    location /spot/frame { ads_frame; }
+--- must_die
+--- error_log
+ads: ads_frame needs ads_catalog in the http block in
+
+
+
+=== TEST 69: ads_frame: another handler
+--- ads
+--- config
+    location /spot/frame { ads_serve; ads_frame; }
+--- must_die
+--- error_log
+ads: ads_frame: this location already has a handler in

@@ -43,6 +43,8 @@ my $ngx = AdsTest::Nginx->new(
     server => locations() . <<'EOC' )->start;
         location = /strict/serve { ads_serve; add_header Content-Security-Policy "default-src 'self'"; }
         location = /strict/impression { ads_track impression; }
+        location = /strict/frame { ads_frame; add_header Content-Security-Policy "default-src 'self'"; }
+        location = /spot/frame { ads_frame; }
         location = /ad.gif { empty_gif; }
         location = /page.html { root html; add_header Content-Security-Policy "default-src 'self'; script-src 'unsafe-inline'"; }
 EOC

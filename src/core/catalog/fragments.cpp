@@ -9,6 +9,7 @@ namespace ads::catalog {
 
 namespace {
 
+constexpr std::string_view kClickMacro = "{click_url}";
 constexpr std::string_view kLinkRest = "\" target=\"_blank\" rel=\"noopener sponsored\">";
 
 std::string escaped(std::string_view text) {
@@ -45,23 +46,23 @@ void render_image(const Creative& creative, Fragments& f) {
                   " align=\"top\"></a>";
 }
 
-// The markup goes into a frame without scripts, forms or our origin; only a
-// click may leave it. The policy inside is the second wall. The frame's size is known only when
-// there is a placement.
+// The document that a frame without scripts, forms or our origin shows: only a click leaves it.
+// Markup with links of its own says where they are counted; any other is a link as a whole.
 void render_html(const Creative& creative, Fragments& f) {
-    const std::string before =
-        "<!doctype html><meta charset=\"utf-8\"><meta http-equiv=\"Content-Security-Policy\" "
-        "content=\"default-src 'none'; img-src https: data:; style-src 'unsafe-inline'\">"
-        "<base target=\"_blank\"><style>html,body{margin:0;overflow:hidden}"
-        ".spot{display:block;color:inherit;text-decoration:none}</style>"
-        "<a class=\"spot\" rel=\"noopener sponsored\" href=\"";
-    const std::string after = "\">" + std::string(field(creative, "markup")) + "</a>";
+    const std::string_view markup = field(creative, "markup");
+    const size_t own_link = markup.find(kClickMacro);
     f.html_head =
-        " title=\"Advertisement\" scrolling=\"no\" frameborder=\"0\" align=\"top\""
-        " sandbox=\"allow-popups "
-        "allow-popups-to-escape-sandbox\" srcdoc=\"" +
-        escaped(before);
-    f.html_tail = escaped(after) + "\"></iframe>";
+        "<!doctype html><html><head><meta charset=\"utf-8\"><title>Advertisement</title>"
+        "<base target=\"_blank\"><style>html,body{margin:0;overflow:hidden}"
+        ".spot{display:block;color:inherit;text-decoration:none}</style></head><body>";
+    if (own_link == std::string_view::npos) {
+        f.html_head += "<a class=\"spot\" rel=\"noopener sponsored\" href=\"";
+        f.html_tail = "\">" + std::string(markup) + "</a>";
+    } else {
+        f.html_head += markup.substr(0, own_link);
+        f.html_tail = markup.substr(own_link + kClickMacro.size());
+    }
+    f.html_tail += "</body></html>";
 }
 
 // An element of a native creative.

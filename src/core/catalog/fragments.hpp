@@ -10,8 +10,9 @@ namespace ads::catalog {
 struct Fragments {
     std::string json_head;  // "campaign":7,"ad_group":12,"creative":31,"experiment":
     std::string json_tail;  // ,"content":{…}
-    std::string html_head;  // ends where the click URL goes
-    std::string html_tail;  // goes on after it
+    // End where the click URL goes, and go on after it. Of html they are a document.
+    std::string html_head;
+    std::string html_tail;
 };
 
 Fragments render_fragments(const Campaign& campaign, const AdGroup& group,

@@ -20,6 +20,14 @@ constexpr std::string_view kDocumentHead =
     "<body marginwidth=\"0\" marginheight=\"0\">";
 constexpr std::string_view kDocumentTail = "</body></html>";
 
+// A large ad is viewable with less of it in view, as the Media Rating Council has it.
+constexpr uint32_t kLargeArea = 242'500;
+
+void put_viewable(Out& out, AdSize size) noexcept {
+    out.put(size.width * size.height >= kLargeArea ? ",\"viewable\":{\"share\":0.3,\"seconds\":1}"
+                                                   : ",\"viewable\":{\"share\":0.5,\"seconds\":1}");
+}
+
 void put_ad(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept {
     const auto& placement = image.placements()[ad.pick.placement];
     const auto& creative = image.creatives()[ad.pick.creative];
@@ -40,28 +48,50 @@ void put_ad(Out& out, const Image& image, const Ad& ad, std::string_view base) n
     out.put(",\"height\":");
     out.number(size.height);
     out.put(image.text(creative.json_tail));
+    put_viewable(out, size);
     out.put(",\"impression_url\":\"");
     put_url(out, base, "impression", Ad::text(ad.impression));
     out.put("\",\"click_url\":\"");
     put_url(out, base, "click", Ad::text(ad.click));
     out.put("\",\"viewable_url\":\"");
     put_url(out, base, "viewable", Ad::text(ad.viewable));
+    if (creative.type == CreativeType::html) {
+        out.put("\",\"frame_url\":\"");
+        put_url(out, base, "frame", Ad::text(ad.impression));
+    }
     out.put("\",\"serve_id\":\"");
     out.hex64(ad.serve);
     out.put("\"}");
 }
 
-// The beginning of the frame, of which html_head is the rest.
-void put_frame(Out& out, AdSize size) noexcept {
-    out.put("<iframe width=\"");
+// A frame shows markup without scripts, forms or our origin, whatever the page allows.
+void put_frame(Out& out, std::string_view base, const Ad& ad, AdSize size) noexcept {
+    out.put("<iframe src=\"");
+    put_url(out, base, "frame", Ad::text(ad.impression));
+    out.put("\" width=\"");
     if (size.width == 0) {
         out.put("100%\"");
-        return;
+    } else {
+        out.number(size.width);
+        out.put("\" height=\"");
+        out.number(size.height);
+        out.put('"');
     }
-    out.number(size.width);
-    out.put("\" height=\"");
-    out.number(size.height);
-    out.put('"');
+    out.put(
+        " title=\"Advertisement\" scrolling=\"no\" frameborder=\"0\" align=\"top\" "
+        "sandbox=\"allow-popups allow-popups-to-escape-sandbox\" "
+        "referrerpolicy=\"no-referrer\"></iframe>");
+}
+
+constexpr std::string_view kClickMacro = "{click_url}";
+
+size_t count_macros(std::string_view text) noexcept {
+    size_t n = 0;
+    for (size_t at = text.find(kClickMacro); at != std::string_view::npos;
+         at = text.find(kClickMacro, at + kClickMacro.size())) {
+        n++;
+    }
+    return n;
 }
 
 }  // namespace
@@ -81,8 +111,8 @@ size_t json_size(const Image& image, std::span<const Ad> ads, std::string_view b
     size_t size = 16;
     for (const auto& ad : ads) {
         const auto& c = image.creatives()[ad.pick.creative];
-        // 230 characters of names and punctuation, three numbers, the serve id.
-        size += 288 + 3 * (base.size() + kTokenChars) + c.json_head.size + c.json_tail.size +
+        // 290 characters of names and punctuation, three numbers, the serve id.
+        size += 352 + 4 * (base.size() + kTokenChars) + c.json_head.size + c.json_tail.size +
                 image.placements()[ad.pick.placement].slug.size;
     }
     return size;
@@ -90,9 +120,9 @@ size_t json_size(const Image& image, std::span<const Ad> ads, std::string_view b
 
 size_t html_size(const Image& image, const Ad& ad, std::string_view base) noexcept {
     const auto& c = image.creatives()[ad.pick.creative];
-    // 140 characters of the frame's size and the pixel.
-    return 192 + kDocumentHead.size() + kDocumentTail.size() + 2 * (base.size() + kTokenChars) +
-           c.html_head.size + c.html_tail.size;
+    // 310 characters of the frame and the pixel.
+    return 384 + kDocumentHead.size() + kDocumentTail.size() + 2 * (base.size() + kTokenChars) +
+           (c.type == CreativeType::html ? 0 : c.html_head.size + c.html_tail.size);
 }
 
 void render_json(Out& out, const Image& image, std::span<const Ad> ads, std::string_view base,
@@ -119,11 +149,12 @@ AdSize size_of(const Image& image, const Ad& ad) noexcept {
 void render_creative(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept {
     const auto& creative = image.creatives()[ad.pick.creative];
     if (creative.type == CreativeType::html) {
-        put_frame(out, size_of(image, ad));
+        put_frame(out, base, ad, size_of(image, ad));
+    } else {
+        out.put(image.text(creative.html_head));
+        put_url(out, base, "click", Ad::text(ad.click));
+        out.put(image.text(creative.html_tail));
     }
-    out.put(image.text(creative.html_head));
-    put_url(out, base, "click", Ad::text(ad.click));
-    out.put(image.text(creative.html_tail));
 }
 
 void render_html(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept {
@@ -137,6 +168,64 @@ void render_document(Out& out, const Image& image, const Ad& ad, std::string_vie
     out.put(kDocumentHead);
     render_html(out, image, ad, base);
     out.put(kDocumentTail);
+}
+
+size_t frame_size(const Image& image, const CreativeRecord& creative,
+                  std::string_view click_url) noexcept {
+    return kDocumentHead.size() + kDocumentTail.size() + creative.html_head.size +
+           creative.html_tail.size +
+           (1 + count_macros(image.text(creative.html_tail))) * click_url.size();
+}
+
+void render_frame(Out& out, const Image& image, const CreativeRecord& creative,
+                  std::string_view click_url) noexcept {
+    const bool whole = creative.type == CreativeType::html;
+    std::string_view rest = image.text(creative.html_tail);
+    out.put(whole ? std::string_view() : kDocumentHead);
+    out.put(image.text(creative.html_head));
+    out.put(click_url);
+    for (size_t at = rest.find(kClickMacro); whole && at != std::string_view::npos;
+         at = rest.find(kClickMacro)) {
+        out.put(rest.substr(0, at));
+        out.put(click_url);
+        rest.remove_prefix(at + kClickMacro.size());
+    }
+    out.put(rest);
+    out.put(whole ? std::string_view() : kDocumentTail);
+}
+
+size_t slots_css_size(const Image& image, std::string_view element) noexcept {
+    size_t size = 2 * (element.size() + 32);
+    for (const auto& placement : image.placements()) {
+        // 59 characters of names and punctuation, two numbers.
+        size += 72 + element.size() + placement.slug.size;
+    }
+    return size;
+}
+
+void render_slots_css(Out& out, const Image& image, std::string_view element) noexcept {
+    out.put(element);
+    out.put("{display:block}\n");
+    out.put(element);
+    out.put("[hidden]{display:none}\n");
+    for (const auto& placement : image.placements()) {
+        const bool paused = placement.status != PlacementStatus::active;
+        if (!paused && placement.width == 0) {
+            continue;
+        }
+        out.put(element);
+        out.put("[placement=\"");
+        out.put(image.text(placement.slug));
+        if (paused) {
+            out.put("\"]{display:none}\n");
+            continue;
+        }
+        out.put("\"]{width:");
+        out.number(placement.width);
+        out.put("px;max-width:100%;height:");
+        out.number(placement.height);
+        out.put("px}\n");
+    }
 }
 
 void render_click_url(Out& out, std::string_view url, const ClickMacros& macros) noexcept {

@@ -53,6 +53,17 @@ AdSize size_of(const Image& image, const Ad& ad) noexcept;
 // The same as a document without margins, for a frame.
 void render_document(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept;
 
+// One creative in a document of its own, and an upper bound of its size.
+size_t frame_size(const Image& image, const CreativeRecord& creative,
+                  std::string_view click_url) noexcept;
+void render_frame(Out& out, const Image& image, const CreativeRecord& creative,
+                  std::string_view click_url) noexcept;
+
+// The sizes of all placements as a style sheet for the elements that hold them, and an upper bound
+// of its size.
+size_t slots_css_size(const Image& image, std::string_view element) noexcept;
+void render_slots_css(Out& out, const Image& image, std::string_view element) noexcept;
+
 // What the macros of a click URL stand for; {click_id} and so on. The values
 // are ids, slugs and tokens: nothing that a URL would need escaped.
 struct ClickMacros {

@@ -214,8 +214,10 @@ struct CreativeRecord {
     Text click_url;
     Text json_head;  // "campaign":7, … "experiment":
     Text json_tail;  // ,"type":"image", … "content":{…}
-    Text html_head;  // up to the click URL
-    Text html_tail;  // from there to the pixel
+    // Up to the click URL, and from there on: what stands in a page, or of html the document for
+    // a frame, in which more "{click_url}" may follow.
+    Text html_head;
+    Text html_tail;
 };
 
 // A group that names the placement but can never be served there as it stands.
@@ -311,7 +313,7 @@ struct ImageHead {
     Slice<uint32_t> creative_table;   // by id
 };
 
-inline constexpr uint64_t kImageMagic = 0x3630'656d'6973'6461;  // changes with the layout
+inline constexpr uint64_t kImageMagic = 0x3730'656d'6973'6461;  // changes with the layout
 
 class Image {
 public:

@@ -45,8 +45,7 @@ void View::stop(std::vector<bool> groups) noexcept {
 }
 
 Reason View::why_closed(const GroupRecord& group, Seconds now) const noexcept {
-    const auto index = static_cast<size_t>(&group - image_.groups().data());
-    if (!stopped_.empty() && stopped_[index]) {
+    if (is_stopped(static_cast<uint32_t>(&group - image_.groups().data()))) {
         return Reason::status;
     }
     const bool flying = now >= group.start && (group.end == 0 || now < group.end);
@@ -54,7 +53,7 @@ Reason View::why_closed(const GroupRecord& group, Seconds now) const noexcept {
 }
 
 void View::set(uint32_t group, bool open) noexcept {
-    open = open && (stopped_.empty() || !stopped_[group]);
+    open = open && !is_stopped(group);
     for (const auto seat : image_.get(image_.groups()[group].seats)) {
         const auto& placement = image_.placements()[seat.placement];
         uint64_t& word = open_[placement.open_at + seat.position / 64];

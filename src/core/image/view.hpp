@@ -19,6 +19,8 @@ public:
     // Closes groups, a bit each, whatever the hour; no bits at all: none.
     void stop(std::vector<bool> groups) noexcept;
 
+    bool is_stopped(uint32_t group) const noexcept { return !stopped_.empty() && stopped_[group]; }
+
     // Applies the openings and closings up to `now`, also of a clock that goes back.
     void advance(Seconds now) noexcept;
 

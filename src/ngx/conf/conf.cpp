@@ -8,7 +8,6 @@
 
 #include "io/shipper.hpp"
 #include "keeper/catalog_feed.hpp"
-#include "ngx/endpoint/handlers.hpp"
 #include "ngx/folders.hpp"
 #include "ngx/request/cors.hpp"
 #include "ngx/request/limit.hpp"
@@ -207,105 +206,6 @@ char* set_token_ttl(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     return conf_ok();
 }
 
-// What may go unescaped into JSON, HTML and JavaScript.
-constexpr std::string_view kSafeInUrl =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/@%[]";
-
-std::string url_escaped(std::string_view path) {
-    constexpr char kHex[] = "0123456789ABCDEF";
-    std::string out;
-    for (const char c : path) {
-        if (c != '%' && kSafeInUrl.find(c) != std::string_view::npos) {
-            out += c;
-        } else {
-            out += {'%', kHex[static_cast<uint8_t>(c) >> 4], kHex[static_cast<uint8_t>(c) & 15]};
-        }
-    }
-    return out;
-}
-
-char* set_base(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
-    auto* loc = static_cast<LocConf*>(conf);
-    if (loc->base.data != nullptr) {
-        return const_cast<char*>("is duplicate");
-    }
-    const std::string_view base = view(arguments(cf)[1]);
-    const bool start = base.starts_with('/')
-                           ? !base.starts_with("//")
-                           : base.starts_with("https://") || base.starts_with("http://");
-    if (!start || !base.ends_with('/') ||
-        base.find_first_not_of(kSafeInUrl) != std::string_view::npos) {
-        return complain(cf,
-                        "ads: %V: \"%V\" is no prefix for URLs; write a path like /spot/ or "
-                        "https://ads.example.com/spot/, ending in a slash",
-                        &cmd->name, &arguments(cf)[1]);
-    }
-    loc->base = arguments(cf)[1];
-    return conf_ok();
-}
-
-// Makes the location answer with `handler`.
-char* handle(ngx_conf_t* cf, ngx_command_t* cmd, ngx_http_handler_pt handler) noexcept {
-    auto* core = static_cast<ngx_http_core_loc_conf_t*>(
-        ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module));
-    if (core->handler != nullptr) {
-        return complain(cf, "ads: %V: this location already has a handler", &cmd->name);
-    }
-    core->handler = handler;
-    static_cast<LocConf*>(ngx_http_conf_get_module_loc_conf(cf, ngx_http_ads_module))->answers =
-        true;
-    return need(cf, cmd);
-}
-
-char* set_serve(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
-    auto* loc = static_cast<LocConf*>(conf);
-    auto* core = static_cast<ngx_http_core_loc_conf_t*>(
-        ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module));
-    const std::string_view name = view(core->name);
-    const std::string_view folder =
-        name.starts_with('/') ? name.substr(0, name.rfind('/') + 1) : "/";
-    loc->location_base = copy(cf->pool, url_escaped(folder));
-    return loc->location_base.data == nullptr ? conf_error() : handle(cf, cmd, serve_handler);
-}
-
-char* set_track(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
-    auto* loc = static_cast<LocConf*>(conf);
-    loc->track = kAnyType;
-    if (cf->args->nelts == 2) {
-        const auto type = named<EventType>(view(arguments(cf)[1]));
-        if (!type || *type == EventType::serve) {
-            return complain(cf,
-                            "ads: %V: \"%V\" is no event; write impression, viewable, click or "
-                            "conversion, or nothing to read type= from the query",
-                            &cmd->name, &arguments(cf)[1]);
-        }
-        loc->track = static_cast<ngx_int_t>(*type);
-    }
-    return handle(cf, cmd, track_handler);
-}
-
-char* set_status(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
-    if (cf->args->nelts == 2) {
-        if (view(arguments(cf)[1]) == "health") {
-            return handle(cf, cmd, health_handler);
-        }
-        if (view(arguments(cf)[1]) != "detail") {
-            return complain(cf,
-                            "ads: invalid parameter \"%V\" in \"%V\": must be \"detail\" or "
-                            "\"health\"",
-                            &arguments(cf)[1], &cmd->name);
-        }
-        static_cast<LocConf*>(conf)->detail = 1;
-    }
-    return handle(cf, cmd, status_handler);
-}
-
-#if ADS_TEST_CLOCK
-char* set_test_clock(ngx_conf_t* cf, ngx_command_t* cmd, void*) {
-    return handle(cf, cmd, clock_handler);
-}
-#endif
-
 // ---- after all directives are read ----
 
 char* read_secret(ngx_conf_t* cf, MainConf* main) {
@@ -443,6 +343,12 @@ ngx_command_t commands[] = {
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("ads_status"), NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS | NGX_CONF_TAKE1, set_status,
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("ads_frame"), NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS, set_frame,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("ads_tag"), NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS | NGX_CONF_TAKE12, set_tag,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("ads_slots_css"), NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS | NGX_CONF_TAKE1,
+     set_slots_css, NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
 #define ADS_ANYWHERE NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF
     {ngx_string("ads_origin"), ADS_ANYWHERE | NGX_CONF_TAKE1, set_origin, NGX_HTTP_LOC_CONF_OFFSET,
      offsetof(LocConf, origin), nullptr},

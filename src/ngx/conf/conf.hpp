@@ -98,7 +98,15 @@ struct ConsentConf {
 // `ads_cors …`: without origins it is off.
 struct CorsConf {
     ngx_array_t* origins;
-    ngx_str_t timing;  // those that need no pattern, for Timing-Allow-Origin
+    ngx_str_t timing;     // those that need no pattern, for Timing-Allow-Origin
+    ngx_str_t ancestors;  // " ORIGIN …", for frame-ancestors
+};
+
+// A script that `ads_tag` serves.
+struct ScriptFile {
+    ngx_str_t name;
+    ngx_str_t body;
+    uint64_t hash;
 };
 
 // `ads_inject …`
@@ -130,6 +138,8 @@ struct LocConf {
     InjectConf* inject;    // nullptr: off
     bool answers;          // the location is one of ours
     ngx_int_t anonymous_cap;
+    ngx_array_t* scripts;  // of ScriptFile
+    ngx_str_t element;     // on pages, in `ads_tag` and `ads_slots_css`
 };
 
 inline constexpr ngx_int_t kAnyType = -2;
@@ -172,6 +182,18 @@ char* need(ngx_conf_t* cf, ngx_command_t* cmd) noexcept;
 // In inject.cpp.
 char* set_inject(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* merge_inject(ngx_conf_t* cf, LocConf* from, LocConf* to);
+
+// Directives about what answers, in endpoint.cpp.
+char* set_base(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* set_serve(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* set_track(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* set_status(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* set_frame(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* set_tag(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* set_slots_css(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+#if ADS_TEST_CLOCK
+char* set_test_clock(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+#endif
 
 // In conf_invalid.cpp.
 char* set_invalid(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);

@@ -7,6 +7,9 @@ namespace ads::ngx {
 
 ngx_int_t serve_handler(ngx_http_request_t* r);
 ngx_int_t track_handler(ngx_http_request_t* r);
+ngx_int_t frame_handler(ngx_http_request_t* r);
+ngx_int_t tag_handler(ngx_http_request_t* r);
+ngx_int_t slots_css_handler(ngx_http_request_t* r);
 ngx_int_t status_handler(ngx_http_request_t* r);
 ngx_int_t health_handler(ngx_http_request_t* r);
 #if ADS_TEST_CLOCK

@@ -6,6 +6,7 @@
 #include "ngx/endpoint/handlers.hpp"
 #include "ngx/request/cors.hpp"
 #include "ngx/request/invalid.hpp"
+#include "ngx/request/tracked.hpp"
 #include "ngx/request/visitor.hpp"
 #include "ngx/worker/worker.hpp"
 
@@ -13,7 +14,6 @@ namespace ads::ngx {
 
 namespace {
 
-constexpr ngx_uint_t kGone = 410;  // nginx has no name for it
 constexpr ngx_msec_t kRetry = 5;
 constexpr uint32_t kMaxTries = 400;
 
@@ -27,21 +27,6 @@ constexpr unsigned char kPixel[] = {
     0x02, 0x02, 0x44, 0x01, 0x00, 0x3b,
 };
 static_assert(sizeof kPixel == 43);
-
-// What a request wants tracked.
-struct Tracked {
-    EventType type = EventType::impression;
-    Token token;
-    uint32_t creative = kNone;
-
-    // The ad group of the creative; kNone if the token names another one, or another campaign.
-    uint32_t group(const Image& image) const noexcept {
-        const uint32_t index = image.creatives()[creative].group;
-        const auto& group = image.groups()[index];
-        return group.id == token.ad_group && image.campaign_of(group).id == token.campaign ? index
-                                                                                           : kNone;
-    }
-};
 
 InputError event_type(ngx_http_request_t* r, const Query& query, EventType& type) noexcept {
     const ngx_int_t configured = loc_conf(r)->track;
@@ -57,23 +42,6 @@ InputError event_type(ngx_http_request_t* r, const Query& query, EventType& type
     return {};
 }
 
-InputError describe_error(TokenError error) noexcept {
-    switch (error) {
-        case TokenError::wrong_type:
-            return {"wrong_type", "this token is for another event"};
-        case TokenError::future:
-            return {"future", "this token is from the future"};
-        case TokenError::unknown_key:
-            return {"unknown_key", "no key of ours has signed this token"};
-        case TokenError::bad_mac:
-            return {"bad_mac", "this token is not authentic"};
-        case TokenError::bad_version:
-            return {"bad_version", "this token is of an unknown version"};
-        default:
-            return {"malformed", "t is a token of 96 characters"};
-    }
-}
-
 // Where a click goes: the creative's own URL, never one from the query. The
 // conversion token in it is minted from the click's, with the key that signed
 // that: a replayed click gives the same one.
@@ -83,11 +51,7 @@ bool set_location(Worker& worker, ngx_http_request_t* r, const Tracked& tracked)
     std::string_view url = image.text(creative.click_url);
     char click_id[kTokenChars];
     if (creative.has_macros) {
-        Token conversion = tracked.token;
-        conversion.type = EventType::conversion;
-        conversion.price = std::min(image.groups()[creative.group].price_of(EventType::conversion),
-                                    kTokenMaxMoney);
-        mint(conversion, *worker.process.ring().find(tracked.token.key), click_id);
+        tracked.mint_other(EventType::conversion, image, worker.process.ring(), click_id);
     }
     // The shortest macro has ten characters.
     const size_t room = url.size() * (1 + kLongestMacro / 10) + 1;
@@ -259,12 +223,12 @@ ngx_int_t track(Worker& worker, ngx_http_request_t* r, RequestCtx* ctx) noexcept
             worker.process.state().add(Total::expired);
         }
         if (tracked.type != EventType::click || tracked.creative == kNone) {
-            return send_error(r, kGone, {"expired", "this token is too old"});
+            return send_error(r, kGone, describe_error(error));
         }
         ctx->decision = "expired";
     }
     if (tracked.creative == kNone) {
-        return send_error(r, kGone, {"gone", "this creative is gone"});
+        return send_error(r, kGone, kCreativeGone);
     }
     if (ctx->tries == 0) {
         no_store(r);

@@ -130,6 +130,27 @@ ngx_int_t not_allowed(ngx_http_request_t* r, std::string_view methods) noexcept 
     return NGX_HTTP_NOT_ALLOWED;
 }
 
+bool set_cacheable(ngx_http_request_t* r, std::string_view control, uint64_t hash) noexcept {
+    constexpr size_t kRoom = 18;  // 16 digits in quotes
+    auto* memory = static_cast<char*>(ngx_pnalloc(r->pool, kRoom));
+    auto* etag = static_cast<ngx_table_elt_t*>(ngx_list_push(&r->headers_out.headers));
+    if (memory == nullptr || etag == nullptr) {
+        return false;
+    }
+    Out out(memory, kRoom);
+    out.put('"');
+    out.hex64(hash);
+    out.put('"');
+    etag->hash = 1;
+    etag->key = str("ETag");
+    etag->value = str(out.text());
+#if nginx_version >= 1023000
+    etag->next = nullptr;
+#endif
+    r->headers_out.etag = etag;
+    return push_header(r, "Cache-Control", str(control));
+}
+
 InputError query_of(ngx_http_request_t* r, Query& query) noexcept {
     const std::string_view args = view(r->args);
     InputError error;

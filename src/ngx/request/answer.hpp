@@ -10,6 +10,8 @@
 
 namespace ads::ngx {
 
+inline constexpr ngx_uint_t kGone = 410;  // nginx has no name for it
+
 struct Answer {
     ngx_uint_t status = NGX_HTTP_OK;
     std::string_view type;  // empty: no body
@@ -63,6 +65,9 @@ ngx_int_t not_allowed(ngx_http_request_t* r, std::string_view methods) noexcept;
 inline bool no_store(ngx_http_request_t* r) noexcept {
     return push_header(r, "Cache-Control", str("no-store"));
 }
+
+// What may be kept for a while by anyone, and is the same as long as `hash` is.
+bool set_cacheable(ngx_http_request_t* r, std::string_view control, uint64_t hash) noexcept;
 
 // Memory for the request's answer, as long as the request lives.
 char* memory_for(ngx_http_request_t* r, RequestCtx* ctx, size_t size) noexcept;

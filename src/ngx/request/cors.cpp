@@ -102,6 +102,7 @@ char* set_cors(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
         return conf_ok();
     }
     std::string timing;
+    std::string ancestors;
     for (ngx_uint_t i = 1; i < cf->args->nelts; i++) {
         auto* origin = static_cast<Origin*>(ngx_array_push(loc->cors->origins));
         if (origin == nullptr) {
@@ -113,12 +114,15 @@ char* set_cors(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
                             "https://*.example.com, in small letters, without a path, or off alone",
                             &cmd->name, &args[i]);
         }
+        ancestors += " " + std::string(view(args[i]));
         if (origin->tail.len == 0) {
             timing += (timing.empty() ? "" : ", ") + std::string(view(args[i]));
         }
     }
     loc->cors->timing = copy(cf->pool, timing);
-    return loc->cors->timing.data == nullptr ? conf_error() : conf_ok();
+    loc->cors->ancestors = copy(cf->pool, ancestors);
+    return loc->cors->timing.data == nullptr || loc->cors->ancestors.data == nullptr ? conf_error()
+                                                                                     : conf_ok();
 }
 
 ngx_int_t share(ngx_http_request_t* r, std::string_view methods) noexcept {

@@ -244,7 +244,7 @@ TEST_F(Render, JsonHasTheFieldsOfTheContract) {
         const auto number = [&](const char* name) {
             return json_integer_value(json_object_get(one, name));
         };
-        EXPECT_EQ(json_object_size(one), 13u);
+        EXPECT_EQ(json_object_size(one), i == 1 ? 15u : 14u);
         EXPECT_EQ(string("placement"), "home-top");
         EXPECT_EQ(number("campaign"), 7);
         EXPECT_EQ(number("ad_group"), static_cast<json_int_t>(i + 2));
@@ -264,6 +264,9 @@ TEST_F(Render, JsonHasTheFieldsOfTheContract) {
         EXPECT_EQ(string("click_url"), base + "click?t=" + std::string(Ad::text(ads[i].click)));
         EXPECT_EQ(string("viewable_url"),
                   base + "viewable?t=" + std::string(Ad::text(ads[i].viewable)));
+        EXPECT_EQ(string("frame_url"),
+                  i == 1 ? base + "frame?t=" + std::string(Ad::text(ads[i].impression)) : "(none)");
+        EXPECT_EQ(json_object_size(json_object_get(one, "viewable")), 2u);
         EXPECT_EQ(string("serve_id"), "0000000000abcdef");
     }
     const char* alt = json_string_value(
@@ -276,7 +279,7 @@ TEST_F(Render, NoAds) {
     EXPECT_EQ(json({}), R"({"ads":[]})");
 }
 
-// No text of the catalog may open a tag or end an attribute.
+// No text of the catalog may open a tag or end an attribute; markup is not there at all.
 TEST_F(Render, HtmlEscapesHostileText) {
     for (const Id id : {2u, 3u, 4u}) {
         const Ad one = ad(id);
@@ -285,8 +288,9 @@ TEST_F(Render, HtmlEscapesHostileText) {
         EXPECT_EQ(text.find("<script"), std::string::npos);
         EXPECT_EQ(text.find("<!--"), std::string::npos);
         EXPECT_EQ(text.find("'>"), std::string::npos);
-        EXPECT_NE(text.find("&lt;script&gt;"), std::string::npos) << "it is there as text";
-        EXPECT_NE(text.find("click?t=" + std::string(Ad::text(one.click))), std::string::npos);
+        EXPECT_EQ(text.find("&lt;script&gt;") != std::string::npos, id != 3) << "it is text";
+        EXPECT_EQ(text.find("click?t=" + std::string(Ad::text(one.click))) != std::string::npos,
+                  id != 3);
         EXPECT_NE(text.find("impression?t=" + std::string(Ad::text(one.impression))),
                   std::string::npos);
         // Every tag is one of ours.
@@ -322,16 +326,71 @@ TEST_F(Render, ADocumentIsTheAdInAPageOfItsOwn) {
     }
 }
 
-TEST_F(Render, MarkupStaysInItsSandbox) {
-    const std::string text = html(ad(3));
-    ASSERT_EQ(text.rfind("<iframe width=\"728\" height=\"90\" title=", 0), 0u);
+TEST_F(Render, MarkupStandsInAFrameByItsUrl) {
+    const Ad one = ad(3);
+    const std::string text = html(one);
+    EXPECT_TRUE(text.starts_with("<iframe src=\"" + std::string(kBase) +
+                                 "frame?t=" + std::string(Ad::text(one.impression)) +
+                                 "\" width=\"728\" height=\"90\" title="))
+        << text;
     EXPECT_NE(text.find(" sandbox=\""), std::string::npos);
     EXPECT_EQ(text.find("allow-scripts"), std::string::npos);
     EXPECT_EQ(text.find("allow-same-origin"), std::string::npos);
-    EXPECT_NE(text.find("Content-Security-Policy"), std::string::npos);
-    const size_t begin = text.find("srcdoc=\"") + 8;
-    const size_t end = text.find('"', begin);
-    EXPECT_EQ(text.compare(end, 11, "\"></iframe>"), 0) << "the attribute ends where it should";
+    EXPECT_EQ(text.find("srcdoc"), std::string::npos);
+}
+
+// A frame is the same document whatever the creative is, with the click URL wherever it belongs.
+TEST(RenderFrame, EachTypeIsADocument) {
+    const auto frame = [](const std::string& type, const std::string& content) {
+        Decider d(document(
+            {campaign(1, {group(2, "",
+                                R"({"id": 3, "type": ")" + type + R"(", "content": {)" + content +
+                                    R"(}, "click_url": "https://a.example/"})")})}));
+        const CreativeRecord& creative = d.image().creatives()[0];
+        std::vector<char> memory(frame_size(d.image(), creative, "CLICK"));
+        Out out(memory.data(), memory.size());
+        render_frame(out, d.image(), creative, "CLICK");
+        EXPECT_FALSE(out.overflow()) << "the size is a bound";
+        EXPECT_TRUE(out.text().starts_with("<!doctype html><html><head>"));
+        EXPECT_TRUE(out.text().ends_with("</body></html>"));
+        const std::string text(out.text());
+        const size_t body = text.find(">", text.find("<body")) + 1;
+        return text.substr(body, text.size() - body - std::string("</body></html>").size());
+    };
+    EXPECT_EQ(frame("image", R"("src": "/a.png")"),
+              "<a href=\"CLICK\" target=\"_blank\" rel=\"noopener sponsored\"><img src=\"/a.png\" "
+              "alt=\"\" width=\"100%\" align=\"top\"></a>");
+    EXPECT_EQ(frame("native", R"("title": "{click_url}")"),
+              "<a class=\"spot-native\" href=\"CLICK\" target=\"_blank\" rel=\"noopener "
+              "sponsored\"><strong class=\"spot-title\">{click_url}</strong></a>");
+    EXPECT_EQ(frame("html", R"("markup": "<p>Sale</p>")"),
+              "<a class=\"spot\" rel=\"noopener sponsored\" href=\"CLICK\"><p>Sale</p></a>");
+    EXPECT_EQ(frame("html", R"("markup": "{click_url}")"), "CLICK");
+    std::string many;
+    std::string clicks;
+    for (int i = 0; i < 500; i++) {
+        many += "<{click_url}{click_url";
+        clicks += "<CLICK{click_url";
+    }
+    EXPECT_EQ(frame("html", R"("markup": ")" + many + "\""), clicks);
+}
+
+TEST(RenderSlots, SizesOfPlacements) {
+    Decider d(document({campaign(1, {group(2)})},
+                       R"({"id": "p", "width": 728, "height": 90}, {"id": "any"},
+                          {"id": "off", "width": 1, "height": 1, "status": "paused"},
+                          {"id": "large", "width": 16384, "height": 16384})"));
+    for (const std::string element : {"page-spot", "x-y"}) {
+        std::vector<char> memory(slots_css_size(d.image(), element));
+        Out out(memory.data(), memory.size());
+        render_slots_css(out, d.image(), element);
+        EXPECT_FALSE(out.overflow()) << "the size is a bound";
+        EXPECT_EQ(std::string(out.text()),
+                  element + "{display:block}\n" + element + "[hidden]{display:none}\n" + element +
+                      "[placement=\"p\"]{width:728px;max-width:100%;height:90px}\n" + element +
+                      "[placement=\"off\"]{display:none}\n" + element +
+                      "[placement=\"large\"]{width:16384px;max-width:100%;height:16384px}\n");
+    }
 }
 
 TEST(RenderClick, MacrosAreReplaced) {
