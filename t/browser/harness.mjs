@@ -52,7 +52,7 @@ export const write = (path, html) => {
 export const spot = (placement, more = '', inside = '') => `<page-spot placement="${placement}"${more && ' ' + more}>${inside}</page-spot>`;
 
 export const document = (body, {head = '', script = '<script async src="/spot/tag.js"></script>'} = {}) => `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>A page</title><link rel="icon" href="/icon.svg"><link rel="stylesheet" href="/site.css"><link rel="stylesheet" href="/slots.css">
+<html lang="en"><head><meta charset="utf-8"><title>A page</title><link rel="icon" href="/icon.svg"><link rel="stylesheet" href="/site.css"><link rel="stylesheet" href="/spot/slots.css">
 ${head}${script}</head><body><main><h1>A page</h1>${body}</main></body></html>`;
 
 /** Lines of nginx's log since a size: {method, path, query, status, purpose}. */
@@ -77,7 +77,7 @@ export class Tab {
     this.requests = [];
     page.on('request', request => {
       const url = new URL(request.url());
-      if (url.pathname.startsWith('/spot/') && !url.pathname.endsWith('.js')) {
+      if (url.pathname.startsWith('/spot/') && !/\.(js|css)$/.test(url.pathname)) {
         this.requests.push({method: request.method(), name: url.pathname.slice(6), query: url.searchParams});
       }
     });
@@ -176,10 +176,13 @@ export const inPage = async (browser, body, options = {}) => {
   context.setDefaultTimeout(deadline);
   const messages = [];
   try {
-    await context.addInitScript(listen);
+    if (options.listen !== false) {
+      await context.addInitScript(listen);
+    }
     const tab = async () => new Tab(await context.newPage(), messages);
     await body(await tab(), {browser, context, tab});
-    const allowed = options.console ?? [];
+    // What the context adds to pages it adds to frames as well, where no script runs.
+    const allowed = [...options.console ?? [], ...options.listen === false ? [] : [/^error: Blocked script execution in '[^']*\/spot\/frame\?/]];
     equal(messages.filter(message => !allowed.some(pattern => pattern.test(message))), [], 'messages in the console');
   } finally {
     await context.close();

@@ -29,7 +29,7 @@ sub group {
 my @Slots = (
     [ 'top', 728, 90 ], [ 'side', 300, 250 ], [ 'low', 300, 250 ], [ 'large', 970, 250 ], [ 'text' ], [ 'markup', 300, 250 ], [ 'third', 300, 250 ],
     [ 'empty', 300, 250 ], [ 'broken', 300, 250 ], [ 'left', 160, 600 ], [ 'right', 160, 600 ], [ 'first', 300, 50 ], [ 'second', 300, 50 ], [ 'section', 300, 50 ],
-    [ 'whole', 300, 100 ],
+    [ 'whole', 300, 100 ], [ 'links', 300, 250 ], [ 'script', 300, 250 ],
 );
 my $catalog = catalog({
     placements => [ map { my ($id, $width, $height, %more) = @$_; { id => $id, $width ? (width => $width, height => $height) : (), %more } } @Slots ],
@@ -39,7 +39,10 @@ my $catalog = catalog({
                 group(5, 'text', 0, 0, creative => { type => 'native', content => { title => '<b>Winter</b>', body => 'Warm & dry', image => '/picture-text.svg' } }),
                 group(6, 'broken', 300, 250, creative => { content => { src => '/gone.svg', alt => 'Gone' } }),
                 group(7, 'whole', 300, 100),
-                group(8, 'markup', 300, 250, creative => { type => 'html', content => { markup => '<p style="margin:0;height:250px;background-color:#cfe">Markup</p>' } }),
+                group(8, 'markup', 300, 250, creative => { type => 'html', content => { markup => '<p style="margin:0;height:250px;background-color:#cfe">Markup <img src="/picture-text.svg" alt=""></p>' } }),
+                group(14, 'links', 300, 250, creative => { type => 'html', content => { markup => '<a href="{click_url}">One</a> <a href="{click_url}">Two</a>' } }),
+                group(15, 'script', 300, 250, creative => { type => 'html', content => { markup =>
+                    qq(<p>Script</p><script>fetch("$site/stolen-1")</script><script src="$site/stolen-2.js"></script><img src="x" onerror="fetch('$site/stolen-3')">) } }),
                 group(10, 'left', 160, 600, together => 'skin'), group(11, 'right', 160, 600, together => 'skin'),
                 group(12, 'section', 300, 50, targeting => { keys => { section => ['sport'] } }),
                 group(13, 'section', 300, 50, priority => 'house'),
@@ -64,11 +67,6 @@ EOH
         ads_cors http://localhost:$port;
         location / { add_header Content-Security-Policy \$policy; }
 EOC
-
-$ngx->write_file('html/slots.css', join '', map {
-        my ($id, $width, $height) = @$_;
-        $width ? "page-spot[placement=\"$id\"]{display:block;width:${width}px;max-width:100%;height:${height}px}\n" : ();
-    } @Slots);
 
 my %color = (top => '#1c2541', side => '#7a1f3d', low => '#1f5f3d', large => '#5a3d7a', left => '#7a5a1f', right => '#1f5a7a');
 for (@Slots) {

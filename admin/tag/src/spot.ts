@@ -45,13 +45,17 @@ export const listen = (): void => {
   path = location.pathname;
   addEventListener('popstate', route);
   (globalThis as {navigation?: EventTarget}).navigation?.addEventListener('currententrychange', route);
-  // A click into a frame is seen only by the focus that it takes.
+  // A click into a frame is seen only by the focus that it takes, as the Tab key does.
+  let tab = false;
+  addEventListener('keydown', event => { tab = event.key === 'Tab'; }, true);
+  addEventListener('keyup', () => { tab = false; }, true);
   addEventListener('blur', () => setTimeout(() => {
     for (const spot of page.spots) {
-      if (spot.shadowRoot!.querySelector('iframe:hover:focus')) {
+      if (!tab && spot.shadowRoot!.activeElement?.localName === 'iframe') {
         spot.emit('click');
       }
     }
+    tab = false;
   }));
 };
 

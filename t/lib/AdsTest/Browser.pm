@@ -12,7 +12,7 @@ AdsTest::Browser - tests in JavaScript that drive a Chromium
 =head1 DESCRIPTION
 
 The script prints TAP; each of its lines becomes a test of the file that calls C<run>.
-C<locations> serves the built tag, as ads_tag and ads_slots_css do.
+C<locations> has the tag and what it asks for beside ads; the package of it is below /spot/package/.
 
 =cut
 
@@ -42,7 +42,12 @@ sub needs {
 
 sub locations {
     my $tag = abs_path('build/tag');
-    return "        location ~ ^/spot/((?:package/)?(?:tag|index)\\S*\\.js)\$ { alias $tag/\$1; }\n";
+    return <<"EOC";
+        location /spot/tag { ads_tag $tag; }
+        location = /spot/slots.css { ads_slots_css; }
+        location = /spot/frame { ads_frame; }
+        location /spot/package/ { alias $tag/package/; }
+EOC
 }
 
 sub run {
