@@ -17,16 +17,13 @@ void put_tracking(Out& out, std::string_view name, std::string_view base,
 
 }  // namespace
 
-size_t slot_size(const Image& image, const SlotText& slot, const Ad& ad,
-                 std::string_view base) noexcept {
+size_t insertion_size(const Image& image, const Ad& ad, std::string_view base) noexcept {
     // 160 characters of names, the size and the type.
-    return slot.text.size() + 224 + 3 * (base.size() + kTokenChars) + html_size(image, ad, base);
+    return 224 + 3 * (base.size() + kTokenChars) + html_size(image, ad, base);
 }
 
-void render_slot(Out& out, const Image& image, const SlotText& slot, const Ad& ad,
-                 std::string_view base, bool pixel) noexcept {
+void render_attributes(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept {
     const AdSize size = size_of(image, ad);
-    out.put(slot.text.substr(0, slot.name_end));
     out.put(" data-inserted=\"");
     out.hex64(ad.serve);
     out.put("\" data-type=\"");
@@ -39,15 +36,33 @@ void render_slot(Out& out, const Image& image, const SlotText& slot, const Ad& a
     put_tracking(out, "viewable", base, Ad::text(ad.viewable));
     put_tracking(out, "click", base, Ad::text(ad.click));
     out.put('"');
-    out.put(slot.text.substr(slot.name_end, slot.content - slot.name_end));
+}
+
+void render_content(Out& out, const Image& image, const Ad& ad, std::string_view base,
+                    bool pixel) noexcept {
     (pixel ? render_html : render_creative)(out, image, ad, base);
+}
+
+void render_slot(Out& out, const Image& image, const SlotText& slot, const Ad& ad,
+                 std::string_view base, bool pixel) noexcept {
+    out.put(slot.text.substr(0, slot.name_end));
+    render_attributes(out, image, ad, base);
+    out.put(slot.text.substr(slot.name_end, slot.content - slot.name_end));
+    render_content(out, image, ad, base, pixel);
     out.put(slot.text.substr(slot.content_end));
 }
 
-void render_unfilled(Out& out, const SlotText& slot) noexcept {
+void render_slot(Out& out, const SlotText& slot, std::string_view attributes,
+                 std::string_view content) noexcept {
     out.put(slot.text.substr(0, slot.name_end));
-    out.put(kUnfilledSlot);
-    out.put(slot.text.substr(slot.name_end));
+    out.put(attributes);
+    if (content.empty()) {
+        out.put(slot.text.substr(slot.name_end));
+        return;
+    }
+    out.put(slot.text.substr(slot.name_end, slot.content - slot.name_end));
+    out.put(content);
+    out.put(slot.text.substr(slot.content_end));
 }
 
 }  // namespace ads

@@ -13,17 +13,23 @@ struct SlotText {
     size_t content_end = 0;
 };
 
-// An upper bound of what render_slot() writes.
-size_t slot_size(const Image& image, const SlotText& slot, const Ad& ad,
-                 std::string_view base) noexcept;
+// What goes into a slot, apart from where: attributes behind its name, and the ad as its content.
+// An upper bound of both together, and each of them.
+size_t insertion_size(const Image& image, const Ad& ad, std::string_view base) noexcept;
+void render_attributes(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept;
+void render_content(Out& out, const Image& image, const Ad& ad, std::string_view base,
+                    bool pixel) noexcept;
 
-// The slot with the ad instead of its content, and with attributes that tell of the ad. They stand
-// before those of the page: of two with one name the first counts.
+// The attribute of a slot for which there is no ad: its content stays.
+inline constexpr std::string_view kUnfilled = " data-inserted=\"\"";
+
+// A slot with an ad. The new attributes stand before those of the page: of two with one name the
+// first counts.
 void render_slot(Out& out, const Image& image, const SlotText& slot, const Ad& ad,
                  std::string_view base, bool pixel) noexcept;
 
-// The slot for which there is no ad. It is longer by so much.
-inline constexpr std::string_view kUnfilledSlot = " data-inserted=\"\"";
-void render_unfilled(Out& out, const SlotText& slot) noexcept;
+// The same of what was rendered before; without content that of the page stays.
+void render_slot(Out& out, const SlotText& slot, std::string_view attributes,
+                 std::string_view content) noexcept;
 
 }  // namespace ads

@@ -1,6 +1,7 @@
 // Which ads the slots of a page get.
 #include <string>
 
+#include "core/base/bytes.hpp"
 #include "core/decide/insert.hpp"
 #include "core/html/attributes.hpp"
 #include "ngx/page/page.hpp"
@@ -46,19 +47,6 @@ void add_page(PageCtx& page, AdRequest& request) noexcept {
     }
 }
 
-// The one of the decided ads that is for the pick; nullptr if it has none.
-const Ad* ad_of(const AdRequest& request, size_t index) noexcept {
-    const auto picks = request.page.picks();
-    if (index >= picks.size() || !picks[index].filled()) {
-        return nullptr;
-    }
-    size_t before = 0;
-    for (size_t i = 0; i < index; i++) {
-        before += picks[i].filled() ? 1 : 0;
-    }
-    return &request.ads[before];
-}
-
 void replace(ngx_buf_t& b, std::string_view text) noexcept {
     b.pos = str(text).data;
     b.last = b.pos + text.size();
@@ -68,68 +56,211 @@ void replace(ngx_buf_t& b, std::string_view text) noexcept {
     b.in_file = 0;
 }
 
-// Without memory, or when it does not fit, the slot stays as it is.
-void render(const PageCtx& page, const Image& image, const PageSlot& slot, const Ad* ad) noexcept {
-    const std::string_view base = view(loc_conf(page.r)->base);
-    const SlotText text{slot.text, page.conf->element.len + 1, slot.content, slot.content_end};
-    const size_t room =
-        ad == nullptr ? slot.text.size() + kUnfilledSlot.size() : slot_size(image, text, *ad, base);
-    auto* memory = static_cast<char*>(ngx_pnalloc(page.r->pool, room));
-    if (memory == nullptr) {
-        return;
+// The slots at hand, those that the page declares, and their ads.
+class Fill {
+public:
+    Fill(PageCtx& page, Worker& worker, RequestCtx* ctx) noexcept
+        : page_(page),
+          image_(worker.catalog.image()),
+          base_(view(loc_conf(page.r)->base)),
+          request_(worker, page.r, ctx) {}
+
+    // False if nothing is decided.
+    bool run(std::span<const PageSlot> slots) noexcept {
+        add_declared();
+        for (const auto& slot : slots) {
+            assign(slot);
+        }
+        if (!placements_.empty() && !decide()) {
+            return false;
+        }
+        for (const auto& [slot, index] : slots_) {
+            render(*slot, index);
+        }
+        keep_ready();
+        page_.decided += slots_.size() + ready_;
+        return slots_.size() + ready_ > 0;
     }
-    Out out(memory, room);
-    if (ad == nullptr) {
-        render_unfilled(out, text);
-    } else {
-        render_slot(out, image, text, *ad, base, page.conf->pixel);
+
+private:
+    struct Assigned {
+        const PageSlot* slot;
+        size_t index;  // of its placement
+    };
+
+    void add_declared() noexcept {
+        if (page_.declared == nullptr) {
+            return;
+        }
+        for (const uint32_t hash : page_.declared->open) {
+            const uint32_t placement = image_.find_placement(hash);
+            if (placement != kNone) {
+                placements_.push_back(placement);
+                taken_.push_back(false);
+            }
+        }
+        page_.declared->open.clear();
     }
-    if (!out.overflow()) {
-        replace(*slot.buffer, out.text());
+
+    void assign(const PageSlot& slot) noexcept {
+        const uint32_t placement = placement_of(image_, slot);
+        if (placement == kNone || use_ready(slot, image_.placements()[placement].hash)) {
+            return;
+        }
+        size_t index = 0;
+        while (index < placements_.size() && (taken_[index] || placements_[index] != placement)) {
+            index++;
+        }
+        if (index == placements_.size() &&
+            (!placements_.push_back(placement) || !taken_.push_back(false))) {
+            return;
+        }
+        taken_[index] = true;
+        slots_.push_back({&slot, index});
     }
-}
+
+    bool use_ready(const PageSlot& slot, uint32_t hash) noexcept {
+        if (page_.declared == nullptr) {
+            return false;
+        }
+        for (auto& ready : page_.declared->ready) {
+            if (ready.placement == hash && !ready.used) {
+                ready.used = true;
+                ready_++;
+                write(slot, slot.text.size() + ready.attributes.size() + ready.content.size(),
+                      [&](Out& out, const SlotText& text) {
+                          render_slot(out, text, ready.attributes, ready.content);
+                      });
+                return true;
+            }
+        }
+        return false;
+    }
+
+    bool decide() noexcept {
+        add_page(page_, request_);
+        if (request_.ctx->limited) {
+            refuse_ads(request_, placements_);
+        } else if (!decide_ads(request_, placements_)) {
+            return false;
+        }
+        if (page_.visitor == nullptr) {
+            if (auto* visitor = pnew<Visitor>(page_.r->pool)) {
+                *visitor = request_.visitor;
+                page_.visitor = visitor;
+            }
+        }
+        return true;
+    }
+
+    // The ad for the placement; nullptr if there is none.
+    const Ad* ad_of(size_t index) const noexcept {
+        const auto picks = request_.page.picks();
+        if (index >= picks.size() || !picks[index].filled()) {
+            return nullptr;
+        }
+        size_t before = 0;
+        for (size_t i = 0; i < index; i++) {
+            before += picks[i].filled() ? 1 : 0;
+        }
+        return &request_.ads[before];
+    }
+
+    // Without memory, or when it does not fit, the slot stays as it is.
+    template <class F>
+    void write(const PageSlot& slot, size_t room, F f) noexcept {
+        auto* memory = static_cast<char*>(ngx_pnalloc(page_.r->pool, room));
+        if (memory == nullptr) {
+            return;
+        }
+        Out out(memory, room);
+        f(out, SlotText{slot.text, page_.conf->element.len + 1, slot.content, slot.content_end});
+        if (!out.overflow()) {
+            replace(*slot.buffer, out.text());
+        }
+    }
+
+    void render(const PageSlot& slot, size_t index) noexcept {
+        const Ad* ad = ad_of(index);
+        if (ad == nullptr) {
+            write(slot, slot.text.size() + kUnfilled.size(),
+                  [](Out& out, const SlotText& text) { render_slot(out, text, kUnfilled, {}); });
+            return;
+        }
+        write(slot, slot.text.size() + insertion_size(image_, *ad, base_),
+              [&](Out& out, const SlotText& text) {
+                  render_slot(out, image_, text, *ad, base_, page_.conf->pixel);
+              });
+    }
+
+    // The ads of slots that are still to come: when they come, the catalog may be another.
+    void keep_ready() noexcept {
+        for (size_t i = 0; i < placements_.size(); i++) {
+            if (taken_[i]) {
+                continue;
+            }
+            DeclaredSlots::Ready ready{
+                image_.placements()[placements_[i]].hash, false, kUnfilled, {}};
+            if (const Ad* ad = ad_of(i)) {
+                const size_t room = insertion_size(image_, *ad, base_);
+                auto* memory = static_cast<char*>(ngx_pnalloc(page_.r->pool, room));
+                if (memory == nullptr) {
+                    continue;
+                }
+                Out out(memory, room);
+                render_attributes(out, image_, *ad, base_);
+                ready.attributes = out.text();
+                render_content(out, image_, *ad, base_, page_.conf->pixel);
+                ready.content = out.text().substr(ready.attributes.size());
+            }
+            page_.declared->ready.push_back(ready);
+        }
+    }
+
+    PageCtx& page_;
+    const Image& image_;
+    std::string_view base_;
+    AdRequest request_;
+    FixedVector<uint32_t, kMaxSlots> placements_;  // to be decided
+    FixedVector<bool, kMaxSlots> taken_;           // by a slot at hand
+    FixedVector<Assigned, kMaxSlots> slots_;
+    size_t ready_ = 0;  // slots whose ads were decided before
+};
 
 }  // namespace
+
+bool declare_slots(PageCtx& page, std::string_view list) noexcept {
+    if (page.declared == nullptr) {
+        page.declared = pnew<DeclaredSlots>(page.r->pool);
+        if (page.declared == nullptr) {
+            return false;
+        }
+    }
+    while (!list.empty()) {
+        const size_t comma = std::min(list.find(','), list.size());
+        std::string_view id = list.substr(0, comma);
+        list.remove_prefix(std::min(comma + 1, list.size()));
+        const size_t begin = std::min(id.find_first_not_of(" \t\n\r\f"), id.size());
+        id = id.substr(begin, id.find_last_not_of(" \t\n\r\f") + 1 - begin);
+        const size_t known = page.declared->open.size() + page.declared->ready.size();
+        if (!id.empty() && known < kMaxSlots) {
+            page.declared->open.push_back(fnv1a32(id));
+        }
+    }
+    return true;
+}
 
 bool fill_slots(PageCtx& page) noexcept {
     Worker* worker = Worker::current();
     RequestCtx* ctx = context(page.r);
-    const std::span<PageSlot> slots(page.slots, page.slot_count);
+    const std::span<const PageSlot> slots(page.slots, page.slot_count);
     page.slot_count = 0;
     if (worker == nullptr || ctx == nullptr || !worker->refresh()) {
         return false;
     }
-    AdRequest request(*worker, page.r, ctx);
-    add_page(page, request);
-    FixedVector<uint32_t, kMaxSlots> placements;
-    for (auto& slot : slots) {
-        slot.placement = placement_of(worker->catalog.image(), slot);
-        if (slot.placement != kNone) {
-            placements.push_back(slot.placement);
-        }
-    }
-    if (placements.empty()) {
-        return false;
-    }
     const size_t before = ctx->served_count;
-    if (ctx->limited) {
-        refuse_ads(request, placements);
-    } else if (!decide_ads(request, placements)) {
-        return false;
-    }
-    if (page.visitor == nullptr) {
-        if (auto* visitor = pnew<Visitor>(page.r->pool)) {
-            *visitor = request.visitor;
-            page.visitor = visitor;
-        }
-    }
-    page.decided += placements.size();
-    page.result = PageResult::decided;
-    size_t index = 0;
-    for (const auto& slot : slots) {
-        if (slot.placement != kNone) {
-            render(page, worker->catalog.image(), slot, ad_of(request, index++));
-        }
+    if (Fill(page, *worker, ctx).run(slots)) {
+        page.result = PageResult::decided;
     }
     return ctx->served_count > before;
 }

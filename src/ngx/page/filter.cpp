@@ -312,6 +312,9 @@ bool read_buffer(PageCtx& page, ngx_chain_t* link) noexcept {
                 last = put_slot(page, b, piece);
                 break;
             case Kind::list:
+                if (!declare_slots(page, piece.text)) {
+                    return false;
+                }
                 continue;
             case Kind::doubt:
                 page.result = page.decided > 0 ? PageResult::decided : PageResult::doubt;

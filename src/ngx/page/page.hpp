@@ -39,10 +39,23 @@ struct PageSlot {
     std::string_view text;
     size_t content = 0;
     size_t content_end = 0;
-    uint32_t placement = 0;
 };
 
 inline constexpr size_t kMaxSlots = 64;
+
+// What the page says of its slots before they come (<meta name="page-spots">), by the hash of their
+// placements.
+struct DeclaredSlots {
+    // Decided with the first slots, for one that is still to come.
+    struct Ready {
+        uint32_t placement;
+        bool used;
+        std::string_view attributes;
+        std::string_view content;
+    };
+    FixedVector<uint32_t, kMaxSlots> open;  // not decided yet
+    FixedVector<Ready, kMaxSlots> ready;
+};
 
 // A page that is being sent, as long as its request.
 struct PageCtx {
@@ -70,7 +83,11 @@ struct PageCtx {
     PageSlot* slots = nullptr;  // of what is being read, kMaxSlots
     size_t slot_count = 0;
     size_t decided = 0;  // slots in all
+    DeclaredSlots* declared = nullptr;
 };
+
+// Notes the ids of a list with commas; false without memory.
+bool declare_slots(PageCtx& page, std::string_view list) noexcept;
 
 // Decides for all slots at hand, and fills their buffers. True if events must be written before
 // they are sent.
