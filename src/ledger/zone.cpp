@@ -9,7 +9,7 @@ namespace ads {
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr uint64_t kZoneMagic = 0x3430'656e'6f7a'7364;
+constexpr uint64_t kZoneMagic = 0x3530'656e'6f7a'7364;
 
 size_t whole_pages(size_t bytes) noexcept {
     return bytes / kPage * kPage;
@@ -144,34 +144,6 @@ bool Zone::flip(Term term, int64_t now) noexcept {
     }
     head_->published_at.store(now, std::memory_order_relaxed);
     return true;
-}
-
-void SharedText::set(std::string_view text) noexcept {
-    size_t n = std::min(text.size(), bytes.size());
-    while (n < text.size() && n > 0 && (static_cast<uint8_t>(text[n]) & 0xc0) == 0x80) {
-        n--;  // not within a character
-    }
-    const uint32_t odd = version.load(std::memory_order_relaxed) | 1;
-    version.store(odd, std::memory_order_seq_cst);
-    for (size_t i = 0; i < n; i++) {
-        bytes[i].store(text[i], std::memory_order_release);
-    }
-    size.store(static_cast<uint32_t>(n), std::memory_order_release);
-    version.store(odd + 1, std::memory_order_seq_cst);
-}
-
-size_t SharedText::get(std::span<char> to) const noexcept {
-    for (int tries = 0; tries < 1000; tries++) {
-        const uint32_t before = version.load(std::memory_order_seq_cst);
-        const size_t n = std::min<size_t>(size.load(std::memory_order_acquire), to.size());
-        for (size_t i = 0; i < n; i++) {
-            to[i] = bytes[i].load(std::memory_order_acquire);
-        }
-        if ((before & 1) == 0 && version.load(std::memory_order_seq_cst) == before) {
-            return n;
-        }
-    }
-    return 0;
 }
 
 }  // namespace ads

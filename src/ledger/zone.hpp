@@ -18,6 +18,8 @@
 
 #include "core/image/image.hpp"
 #include "ledger/keeper_life.hpp"
+#include "ledger/live.hpp"
+#include "ledger/shared_text.hpp"
 #include "ledger/who.hpp"
 
 namespace ads {
@@ -27,18 +29,6 @@ inline constexpr uint32_t kMaxPins = 512;
 struct Pin {
     std::atomic<Who> who;
     std::atomic<uint64_t> generation;
-};
-
-// A short text that one process writes and others read.
-struct SharedText {
-    std::atomic<uint32_t> version;  // odd while it is written
-    std::atomic<uint32_t> size;
-    std::array<std::atomic<char>, 1024> bytes;
-
-    // As much of it as there is room for.
-    void set(std::string_view text) noexcept;
-    // The text in `to`, its length returned; 0: none.
-    size_t get(std::span<char> to) const noexcept;
 };
 
 // The clock of builds for tests: it runs so far from the real one, or stands still.
@@ -70,6 +60,7 @@ struct ZoneHead {
     SharedText unreadable;  // why the catalog's source cannot be read
     SharedText shipping;    // why no events go to PostgreSQL
     std::array<Pin, kMaxPins> pins;
+    LiveBoard live;
 };
 
 // Of the right to publish.

@@ -188,6 +188,7 @@ char* set_base(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_serve(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_track(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_status(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* set_live(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_frame(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_tag(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_slots_css(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);

@@ -200,6 +200,10 @@ char* set_status(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     return handle(cf, cmd, status_handler);
 }
 
+char* set_live(ngx_conf_t* cf, ngx_command_t* cmd, void*) {
+    return handle(cf, cmd, live_handler);
+}
+
 char* set_frame(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     return handle_tracking(cf, cmd, static_cast<LocConf*>(conf), frame_handler);
 }

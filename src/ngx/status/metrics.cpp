@@ -1,7 +1,6 @@
 #include "ngx/status/metrics.hpp"
 
 #include "io/thread.hpp"
-#include "ledger/campaign_sums.hpp"
 #include "ngx/request/limit.hpp"
 #include "ngx/status/pacing.hpp"
 #include "ngx/status/stop.hpp"
@@ -10,9 +9,6 @@
 namespace ads::ngx {
 
 namespace {
-
-// Of a catalog with more groups than that a scrape shows the sums that the keeper has made.
-constexpr size_t kMostAdded = 5000;
 
 struct DayMetric {
     Counter counter;
@@ -250,28 +246,7 @@ std::vector<Row> group_rows(Worker& worker, const Image& image, const Filter& fi
     return rows;
 }
 
-// The groups of a campaign: those of one priority stand together, and among them those
-// of one campaign.
-using Ranges = std::array<std::span<const GroupRecord>, kCount<Priority>>;
-
-Ranges groups_of(const Image& image, uint32_t campaign) noexcept {
-    using Key = std::pair<size_t, uint32_t>;
-    const auto groups = image.groups();
-    const auto first = [&](Key key) {
-        const auto before = [](const GroupRecord& group, const Key& wanted) {
-            return Key{static_cast<size_t>(group.priority), group.campaign} < wanted;
-        };
-        return std::lower_bound(groups.begin(), groups.end(), key, before);
-    };
-    Ranges ranges;
-    for (size_t priority = 0; priority < ranges.size(); priority++) {
-        ranges[priority] = {first({priority, campaign}), first({priority, campaign + 1})};
-    }
-    return ranges;
-}
-
-// Campaigns in the order of their ids, each the sum of its groups. Of large catalogs the keeper has
-// added them up.
+// Campaigns in the order of their ids.
 std::vector<Row> campaign_rows(Worker& worker, const Image& image, const Filter& filter,
                                size_t& left) {
     std::vector<std::pair<Id, uint32_t>> wanted;
@@ -286,24 +261,8 @@ std::vector<Row> campaign_rows(Worker& worker, const Image& image, const Filter&
     std::partial_sort(wanted.begin(), wanted.begin() + static_cast<ptrdiff_t>(most), wanted.end());
     std::vector<Row> rows;
     rows.reserve(most);
-    const bool summed = image.groups().size() > kMostAdded;
     for (size_t i = 0; i < most; i++) {
-        const auto [id, campaign] = wanted[i];
-        Row& sum = rows.emplace_back();
-        sum.id = id;
-        if (summed) {
-            sum.counts = campaign_sum(image, campaign, worker.process.now() / 1000);
-            continue;
-        }
-        for (const auto& range : groups_of(image, campaign)) {
-            for (const auto& group : range) {
-                const auto index = static_cast<uint32_t>(&group - image.groups().data());
-                const Row row = row_of(worker, image, index);
-                for (size_t c = 0; c < kCounters; c++) {
-                    sum.counts[c] += row.counts[c];
-                }
-            }
-        }
+        rows.push_back(campaign_row(worker, image, wanted[i].second));
     }
     left = wanted.size() - rows.size();
     return rows;

@@ -42,6 +42,9 @@ inline Row row_of(Worker& worker, const Image& image, uint32_t group) noexcept {
     return row;
 }
 
+// The sum of a campaign's groups on its local day.
+Row campaign_row(Worker& worker, const Image& image, uint32_t campaign) noexcept;
+
 // Calls f(group) for those asked for, in the order of their ids, at most `limit`.
 template <class F>
 void each_group(const Image& image, const Filter& filter, F f) noexcept {

@@ -7,6 +7,7 @@ namespace {
 constexpr uint32_t kFlushAt = kMaxPending - 2;  // claims of one turn
 constexpr int64_t kSlowWrite = 100'000'000;     // ns
 constexpr Millis kSlowWritesEnd = 60'000;       // after the last one
+constexpr uint32_t kLiveSample = 4;             // events in a tick
 
 }  // namespace
 
@@ -40,10 +41,24 @@ void Recorder::make_room() noexcept {
 void Recorder::record(const Event& event, const Completion& completion) noexcept {
     if (spool_.append(event)) {
         completions_.push_back(completion);
+        if (live_left_ > 0) [[unlikely]] {
+            tell_live(event);
+        }
     } else {
         drop(completion);
         process_.state().add(Total::dropped);
     }
+}
+
+void Recorder::tell_live(const Event& event) noexcept {
+    live_left_--;
+    process_.zone().head().live.note({.time = event.time,
+                                      .type = event.type,
+                                      .invalid = event.invalid,
+                                      .campaign = event.campaign,
+                                      .ad_group = event.ad_group,
+                                      .creative = event.creative,
+                                      .price = event.price});
 }
 
 // A serve stays taken, or a full disk would lift every cap. Anything else was not billed, and
@@ -124,6 +139,7 @@ bool Recorder::write_alone(const Event& event) noexcept {
 
 void Recorder::tick() noexcept {
     const Millis mono = static_cast<Millis>(ngx_current_msec);
+    live_left_ = process_.zone().head().live.is_watched(mono) ? kLiveSample : 0;
     if (writes_slow_ && mono - last_slow_write_ >= kSlowWritesEnd) {
         writes_slow_ = false;
         ngx_log_error(NGX_LOG_NOTICE, process_.log(), 0,

@@ -45,6 +45,7 @@ public:
     void tick() noexcept;
 
 private:
+    void tell_live(const Event& event) noexcept;
     void complete(const Completion& completion) noexcept;
     void drop(const Completion& completion) noexcept;
     void count_written(std::span<const Completion> written) noexcept;
@@ -59,6 +60,7 @@ private:
     Seconds last_drop_log_ = 0;
     Millis last_slow_write_ = 0;  // monotonic
     bool writes_slow_ = false;    // as it was logged
+    uint32_t live_left_ = 0;      // events that ads_live may still be told of until the next tick
 };
 
 }  // namespace ads::ngx

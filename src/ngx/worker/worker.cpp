@@ -17,6 +17,7 @@ bool Worker::start(ngx_log_t* log) {
     }
     recorder.start();
     requests.start(log);
+    live.start(log);
     // One worker is enough to log.
     stops.start(process, ngx_worker == 0);
     connection_.fd = static_cast<ngx_socket_t>(-1);

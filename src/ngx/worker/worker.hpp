@@ -5,6 +5,7 @@
 #include "core/visitor/user_agent.hpp"
 #include "ledger/ledger.hpp"
 #include "ngx/worker/catalog_view.hpp"
+#include "ngx/worker/live_streams.hpp"
 #include "ngx/worker/process.hpp"
 #include "ngx/worker/recorder.hpp"
 #include "ngx/worker/request_counts.hpp"
@@ -44,6 +45,7 @@ public:
     RequestCounts counts{process};
     Recorder recorder{process, catalog, counts.traffic()};
     RequestQueue requests{*this};
+    LiveStreams live{*this};
 
     // Of the user agents seen last.
     DeviceCache devices;
