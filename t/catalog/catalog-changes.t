@@ -201,6 +201,25 @@ subtest 'many at once' => sub {
     is $reading->value('SELECT count(*) FROM ads.catalog_edit_parts WHERE edit = (SELECT max(edit::text::bigint) FROM ads.catalog_edit_parts)::text::xid8'), 1, 'is noted as one';
 };
 
+# One group among thousands: PostgreSQL reads its campaign, and not the tables.
+subtest 'what is read for an edit' => sub {
+    $reading->run(qq{INSERT INTO ads.campaigns (id) SELECT n FROM generate_series(900001, 900200) n;
+        INSERT INTO ads.ad_groups (id, campaign_id) SELECT n, 900001 + n % 200 FROM generate_series(900001, 904000) n;
+        INSERT INTO ads.creatives (id, ad_group_id, type, content, click_url) SELECT n, n, $native FROM generate_series(900001, 904000) n;
+        INSERT INTO ads.ad_group_placements (ad_group_id, placement_id)
+            SELECT n, (SELECT min(id) FROM ads.placements) FROM generate_series(900001, 904000) n;
+        ANALYZE});
+    my $reader = reader();
+    read_changes($reader, $reading);
+    $writers[0]->run('UPDATE ads.creatives SET weight = 5 WHERE id = 900050');
+    $reading->run('BEGIN');
+    my $said = read_changes($reader, $reading);
+    my $read = $reading->value(q{SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_xact_user_tables WHERE schemaname = 'ads'});
+    $reading->run('COMMIT');
+    is $said->{rows}, 1, 'a campaign with 20 groups is sent';
+    cmp_ok $read, '<', 1000, "$read rows are read";
+};
+
 # --- roles --------------------------------------------------------------------------------------------
 
 $pg->run('CREATE ROLE edge LOGIN IN ROLE ads_edge');

@@ -17,11 +17,15 @@ $$;
 
 -- The parts of the document in its order: its placements, campaigns and experiments, each with its
 -- id; those that are named, or all. What was archived over 60 days ago is left out, no token that
--- leads there is valid any more. EXECUTE: each call is planned for what it is given.
+-- leads there is valid any more. EXECUTE: each call is planned for what it is given; the groups are an
+-- array, since a subquery behind an OR would be a filter of all rows.
 CREATE OR REPLACE FUNCTION ads.catalog_parts(placements text[] DEFAULT NULL, campaigns bigint[] DEFAULT NULL,
                                              experiments bigint[] DEFAULT NULL)
 RETURNS TABLE (part text, id text, document text)
 STABLE LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp SET jit = off AS $function$
+DECLARE
+    groups bigint[] := CASE WHEN campaigns IS NOT NULL THEN ARRAY(
+        SELECT g.id FROM ads.ad_groups g WHERE g.campaign_id = ANY (campaigns)) END;
 BEGIN
     RETURN QUERY SELECT 'placement', p.id, json_build_object('id', p.id, 'name', p.name, 'status', p.status,
         'width', p.width, 'height', p.height, 'types', p.types, 'select', p."select",
@@ -42,14 +46,14 @@ BEGIN
             'height', k.height, 'content', k.content, 'click_url', k.click_url, 'impression_url', k.impression_url))
             ORDER BY k.id) AS list
         FROM ads.creatives k
-        WHERE ($1 IS NULL OR k.ad_group_id IN (SELECT g.id FROM live_groups g))
+        WHERE ($2 IS NULL OR k.ad_group_id = ANY ($2))
           AND (coalesce(k.archived_at >= now() - interval '60 days', true)
                OR EXISTS (SELECT FROM ads.variants v WHERE v.creative_id = k.id))
         GROUP BY k.ad_group_id),
     targets AS (
         SELECT t.ad_group_id, json_agg(t.placement_id ORDER BY t.placement_id COLLATE "C") AS list
         FROM ads.ad_group_placements t
-        WHERE $1 IS NULL OR t.ad_group_id IN (SELECT g.id FROM live_groups g)
+        WHERE $2 IS NULL OR t.ad_group_id = ANY ($2)
         GROUP BY t.ad_group_id),
     ad_groups AS (
         SELECT g.campaign_id, json_agg(json_build_object(
@@ -85,7 +89,7 @@ BEGIN
           AND (c.budget_type = 'lifetime' OR s.day = (now() AT TIME ZONE c.timezone)::date)) booked ON true
     WHERE ($1 IS NULL OR c.id = ANY ($1)) AND coalesce(c.archived_at >= now() - interval '60 days', true)
     ORDER BY c.id
-    $$ USING campaigns;
+    $$ USING campaigns, groups;
 
     RETURN QUERY SELECT 'experiment', e.id::text, json_build_object('id', e.id, 'name', e.name,
         'ad_group', e.ad_group_id, 'status', e.status, 'metric', e.metric, 'alpha', e.alpha,
