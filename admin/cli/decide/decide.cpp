@@ -1,11 +1,6 @@
 // nginx-ads decide: what nginx would serve for a request, and why nothing else.
-#include "core/decide/decide.hpp"
-
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <unistd.h>
-
-#include <map>
 
 #include "cli/catalog/catalog_file.hpp"
 #include "cli/common/options.hpp"
@@ -13,13 +8,12 @@
 #include "cli/main/commands.hpp"
 #include "cli/main/usage.hpp"
 #include "core/catalog/formats.hpp"
-#include "core/decide/explain.hpp"
 #include "lib/base/files.hpp"
 #include "lib/base/http.hpp"
 #include "lib/base/json.hpp"
 #include "lib/catalog/catalog_source.hpp"
-#include "lib/decide/heap_node.hpp"
 #include "lib/decide/request_file.hpp"
+#include "lib/decide/tried_request.hpp"
 #include "lib/diagnosis/facts.hpp"
 #include "lib/diagnosis/reasons.hpp"
 
@@ -42,168 +36,42 @@ struct Options {
     bool json = false;
 };
 
-// An ad that was served, as far as draws differ.
-struct Drawn {
-    uint32_t group = kNone;
-    uint32_t creative = kNone;
-    Id experiment = 0;
-    auto operator<=>(const Drawn&) const = default;
-};
-
-// What became of one placement.
-struct Outcome {
-    uint32_t placement = 0;
-    std::vector<std::pair<Drawn, uint64_t>> served;  // most often first
-    uint64_t unfilled = 0;
-    std::vector<Explained> others;  // never served
-};
-
-class Decider {
+// A decision, for people.
+class Shown {
 public:
-    Decider(const Options& options, Seconds now, uint64_t seed)
-        : options_(options), now_(now), seed_(seed) {}
-
-    Exit run() {
-        auto source = read_or_tell(options_.catalog, "nginx-ads decide");
-        if (!source) {
-            return Exit::bad_input;
-        }
-        catalog_name_ = source->name;
-        diagnosis::Facts facts{.now = now_};
-        warn_all(
-            add_node_counts(node_of(options_.status_url, options_.catalog), facts, source->document)
-                .warnings);
-        node_.emplace(std::move(source->document), seed_);
-        node_->publish_delivered(facts.delivered, now_);
-        node_->view().stop(source->stops.apply(image()).groups);
-        file_ = options_.request.empty() ? options_.asked : read_request(options_.request);
-        find_placements();
-        for (const auto& [name, value] : file_.keys) {
-            keys_.push_back({name, value});
-        }
-        request_ = {.now = now_ * 1000,
-                    .device = static_cast<uint8_t>(file_.device),
-                    .geo = file_.geo,
-                    .language = file_.language,
-                    .url = file_.url,
-                    .keys = keys_,
-                    .session = file_.session};
-        draw();
-        options_.json ? show_json() : show();
-        return Exit::ok;
-    }
-
-private:
-    const Image& image() const { return node_->image(); }
-    const GroupRecord& group(uint32_t index) const { return image().groups()[index]; }
-
-    void find_placements() {
-        std::vector<std::string> known;
-        for (const auto& placement : image().placements()) {
-            known.emplace_back(image().text(placement.slug));
-        }
-        for (const auto& slug : file_.placements) {
-            const uint32_t index = image().find_placement(slug);
-            if (index != kNone) {
-                placements_.push_back(index);
-                continue;
-            }
-            const std::string best = nearest(slug, known);
-            throw Failure(
-                Exit::bad_input,
-                fmt::format(
-                    "{}there is no placement \"{}\" in {}{}",
-                    options_.request.empty() ? "" : shown_name(options_.request) + ": ",
-                    printable(slug), catalog_name_,
-                    best.empty() ? std::string(".") : fmt::format(": did you mean \"{}\"?", best)));
-        }
-    }
-
-    // Every page begins with nothing served: the ads of the one before are given back.
-    void draw() {
-        std::map<std::pair<uint32_t, uint32_t>, Reason> refused;  // by placement and group
-        std::vector<std::map<Drawn, uint64_t>> tallies(placements_.size());
-        std::vector<Refusal> refusals;
-        Ledger ledger(node_->ledger_source(), request_, kNoAnonymousCap, &refusals);
-        Page page;
-        for (uint64_t i = 0; i < options_.repeat; i++) {
-            page = {};
-            refusals.clear();
-            decide(node_->view(), request_, placements_, page, node_->rng(), ledger);
-            for (size_t p = 0; p < placements_.size(); p++) {
-                const Pick& pick = page.picks()[p];
-                tallies[p][{pick.group, pick.creative, pick.experiment}]++;
-                if (pick.filled()) {
-                    ledger.give_back(pick);
-                }
-            }
-            for (const auto& refusal : refusals) {
-                refused[{refusal.placement, refusal.group}] = refusal.reason;
-            }
-        }
-        refusals.clear();
-        for (const auto& [where, reason] : refused) {
-            refusals.push_back({where.first, where.second, reason});
-        }
-        for (size_t p = 0; p < placements_.size(); p++) {
-            outcomes_.push_back(outcome(page.picks()[p], tallies[p], refusals));
-        }
-    }
-
-    Outcome outcome(const Pick& pick, const std::map<Drawn, uint64_t>& tally,
-                    std::span<const Refusal> refusals) {
-        Outcome o{.placement = pick.placement};
-        std::vector<bool> was_served(image().groups().size());
-        for (const auto& [drawn, count] : tally) {
-            if (drawn.group == kNone) {
-                o.unfilled = count;
-                continue;
-            }
-            o.served.emplace_back(drawn, count);
-            was_served[drawn.group] = true;
-        }
-        std::stable_sort(o.served.begin(), o.served.end(),
-                         [](const auto& a, const auto& b) { return a.second > b.second; });
-        for (const auto& one : explain(node_->view(), request_, pick, refusals)) {
-            if (!was_served[one.group]) {
-                o.others.push_back(one);
-            }
-        }
-        std::stable_sort(o.others.begin(), o.others.end(), [&](const auto& a, const auto& b) {
-            return a.reason != b.reason ? a.reason < b.reason
-                                        : group(a.group).id < group(b.group).id;
-        });
-        return o;
-    }
-
-    // ---- for people ----
+    explicit Shown(const TriedRequest& decision)
+        : decision_(decision), request_(decision.question().request) {}
 
     void show() const {
         const size_t width = terminal_width();
         out().put(wrapped(said(), 0, width));
-        for (const auto& outcome : outcomes_) {
-            const auto slug = image().text(image().placements()[outcome.placement].slug);
+        for (const auto& outcome : decision_.outcomes()) {
+            const auto slug =
+                decision_.image().text(decision_.image().placements()[outcome.placement].slug);
             out().put(fmt::format("\n{}\n", painted(STDOUT_FILENO, Colour::bold, slug)));
-            options_.repeat == 1 ? show_ad(outcome, width) : show_shares(outcome, width);
+            decision_.question().repeat == 1 ? show_ad(outcome, width)
+                                             : show_shares(outcome, width);
             show_others(outcome, width);
         }
     }
 
+private:
     std::string said() const {
         std::string text =
-            fmt::format("{}, device {}", catalog::date_text(now_), name_of(file_.device));
+            fmt::format("{}, device {}", catalog::date_text(decision_.question().now),
+                        name_of(request_.device));
         for (const auto& [what, value] :
-             {std::pair<const char*, const std::string&>{"geo", file_.geo},
-              {"language", file_.language},
-              {"url", file_.url},
-              {"session", file_.session}}) {
+             {std::pair<const char*, const std::string&>{"geo", request_.geo},
+              {"language", request_.language},
+              {"url", request_.url},
+              {"session", request_.session}}) {
             text += value.empty() ? fmt::format(", no {}", what)
                                   : fmt::format(", {} {}", what, printable(value));
         }
-        for (const auto& [name, value] : file_.keys) {
+        for (const auto& [name, value] : request_.keys) {
             text += fmt::format(", {}={}", printable(name), printable(value));
         }
-        return text + fmt::format("; seed {}", seed_);
+        return text + fmt::format("; seed {}", decision_.question().seed);
     }
 
     // 12 "Readers"
@@ -212,28 +80,29 @@ private:
     }
 
     std::string ad_group(uint32_t index) const {
-        return titled(group(index).id, image().text(group(index).name));
+        return titled(decision_.group(index).id,
+                      decision_.image().text(decision_.group(index).name));
     }
 
-    void show_ad(const Outcome& o, size_t width) const {
+    void show_ad(const PlacementOutcome& o, size_t width) const {
         if (o.served.empty()) {
             out().put(fmt::format("  {}\n", painted(STDOUT_FILENO, Colour::yellow, "no ad")));
             return;
         }
         const Drawn& ad = o.served.front().first;
-        const auto& campaign = image().campaign_of(group(ad.group));
+        const auto& campaign = decision_.image().campaign_of(decision_.group(ad.group));
         const auto line = [&](std::string_view what, const std::string& value) {
             out().put(fmt::format("  {:<12}{}\n", what, fitted(value, width - 14)));
         };
-        line("campaign", titled(campaign.id, image().text(campaign.name)));
+        line("campaign", titled(campaign.id, decision_.image().text(campaign.name)));
         line("ad group", ad_group(ad.group));
-        line("creative", fmt::format("{} ({})", image().creatives()[ad.creative].id,
-                                     name_of(image().creatives()[ad.creative].type)));
+        line("creative", fmt::format("{} ({})", decision_.image().creatives()[ad.creative].id,
+                                     name_of(decision_.image().creatives()[ad.creative].type)));
         line("experiment", ad.experiment == 0 ? "none" : std::to_string(ad.experiment));
     }
 
     // A narrow terminal has no room for the campaign and the experiment.
-    void show_shares(const Outcome& o, size_t width) const {
+    void show_shares(const PlacementOutcome& o, size_t width) const {
         const size_t campaigns = width >= 72 ? 10 : 0;
         const size_t experiments = width >= 60 ? 12 : 0;
         const size_t rest = width - (2 + campaigns + 10 + experiments + 11 + 9 + 2);
@@ -252,14 +121,16 @@ private:
         const auto row = [&](const std::string& ad, const std::string& campaign,
                              const std::string& creative, const std::string& experiment,
                              uint64_t count) {
-            const double share = static_cast<double>(count) / static_cast<double>(options_.repeat);
+            const double share =
+                static_cast<double>(count) / static_cast<double>(decision_.question().repeat);
             line(ad, campaign, creative, experiment, grouped(count),
                  fmt::format("{:.2f}%", share * 100), length == 0 ? "" : bar(share, length));
         };
         line("ad group", "campaign", "creative", "experiment", "draws", "share", "");
         for (const auto& [ad, count] : o.served) {
-            row(ad_group(ad.group), std::to_string(image().campaign_of(group(ad.group)).id),
-                std::to_string(image().creatives()[ad.creative].id),
+            row(ad_group(ad.group),
+                std::to_string(decision_.image().campaign_of(decision_.group(ad.group)).id),
+                std::to_string(decision_.image().creatives()[ad.creative].id),
                 ad.experiment == 0 ? "-" : std::to_string(ad.experiment), count);
         }
         if (o.unfilled > 0) {
@@ -268,7 +139,7 @@ private:
     }
 
     // The others by reason: how many, why, and which, as far as a line goes.
-    void show_others(const Outcome& o, size_t width) const {
+    void show_others(const PlacementOutcome& o, size_t width) const {
         const bool narrow = width < 60;
         const size_t indent = narrow ? 4 : 22;
         if (!o.others.empty()) {
@@ -292,80 +163,9 @@ private:
         }
     }
 
-    // ---- for programs ----
-
-    json_t* group_json(uint32_t index) const {
-        json_t* object = json_object();
-        json_object_set_new(object, "campaign", number_json(image().campaign_of(group(index)).id));
-        json_object_set_new(object, "ad_group", number_json(group(index).id));
-        return object;
-    }
-
-    json_t* outcome_json(const Outcome& o) const {
-        json_t* served = json_array();
-        for (const auto& [ad, count] : o.served) {
-            json_t* object = group_json(ad.group);
-            json_object_set_new(object, "creative",
-                                number_json(image().creatives()[ad.creative].id));
-            json_object_set_new(object, "experiment",
-                                ad.experiment == 0 ? json_null() : number_json(ad.experiment));
-            json_object_set_new(object, "count", number_json(count));
-            json_object_set_new(
-                object, "share",
-                json_real(static_cast<double>(count) / static_cast<double>(options_.repeat)));
-            json_array_append_new(served, object);
-        }
-        json_t* others = json_array();
-        for (const auto& one : o.others) {
-            json_t* object = group_json(one.group);
-            json_object_set_new(object, "reason", text_json(name_of(one.reason)));
-            json_array_append_new(others, object);
-        }
-        json_t* object = json_object();
-        json_object_set_new(object, "placement",
-                            text_json(image().text(image().placements()[o.placement].slug)));
-        json_object_set_new(object, "served", served);
-        json_object_set_new(object, "unfilled", number_json(o.unfilled));
-        json_object_set_new(object, "not_served", others);
-        return object;
-    }
-
-    void show_json() const {
-        const Json root(json_object());
-        json_object_set_new(root.get(), "at", text_json(catalog::date_text(now_)));
-        json_object_set_new(root.get(), "seed", number_json(seed_));
-        json_object_set_new(root.get(), "repeat", number_json(options_.repeat));
-        json_object_set_new(root.get(), "device", text_json(name_of(file_.device)));
-        json_t* list = json_array();
-        for (const auto& outcome : outcomes_) {
-            json_array_append_new(list, outcome_json(outcome));
-        }
-        json_object_set_new(root.get(), "placements", list);
-        print_json(root);
-    }
-
-    const Options& options_;
-    const Seconds now_;
-    const uint64_t seed_;
-    std::string catalog_name_;
-    std::optional<HeapNode> node_;
-    RequestFile file_;
-    std::vector<KeyValue> keys_;
-    Request request_;
-    std::vector<uint32_t> placements_;
-    std::vector<Outcome> outcomes_;
+    const TriedRequest& decision_;
+    const RequestFile& request_;
 };
-
-uint64_t seed_of(const Options& options) {
-    if (!options.seed.empty()) {
-        return std::stoull(options.seed);
-    }
-    uint32_t seed = 0;  // short enough to be typed again
-    if (getrandom(&seed, sizeof seed, 0) != sizeof seed) {
-        throw Failure(Exit::failed, "the system gives no random bytes: give a --seed.");
-    }
-    return seed;
-}
 
 Exit run(Options& options) {
     if (options.catalog.file == kStdin && options.request == kStdin) {
@@ -388,7 +188,28 @@ Exit run(Options& options) {
             asked.keys.emplace_back(key.substr(0, equals), key.substr(equals + 1));
         }
     }
-    return Decider(options, moment(options.at), seed_of(options)).run();
+    const Seconds now = moment(options.at);
+    const uint64_t seed = options.seed.empty() ? random_seed() : std::stoull(options.seed);
+    auto source = read_or_tell(options.catalog, "nginx-ads decide");
+    if (!source) {
+        return Exit::bad_input;
+    }
+    diagnosis::Facts facts{.now = now};
+    warn_all(add_node_counts(node_of(options.status_url, options.catalog), facts, source->document)
+                 .warnings);
+    const bool file = !options.request.empty();
+    Question question{.request = file ? read_request(options.request) : asked,
+                      .request_name = file ? shown_name(options.request) : "",
+                      .now = now,
+                      .seed = seed,
+                      .repeat = options.repeat};
+    const TriedRequest decision(std::move(*source), facts.delivered, std::move(question));
+    if (options.json) {
+        print_json(Json(decision.json()));
+    } else {
+        Shown(decision).show();
+    }
+    return Exit::ok;
 }
 
 // Of an option whose value the request would refuse otherwise.

@@ -23,35 +23,9 @@ struct Options {
     bool json = false;
 };
 
-Experiment read_one(Database& database, Id id) {
-    auto list = read_experiments(database, {}, id);
-    if (list.empty()) {
-        throw Failure(Exit::bad_input, fmt::format("there is no experiment {}.", id));
-    }
-    return std::move(list.front());
-}
-
 double rate(const stats::Arm& arm) {
     return arm.trials == 0 ? 0
                            : static_cast<double>(arm.successes) / static_cast<double>(arm.trials);
-}
-
-json_t* experiment_json(const Experiment& experiment) {
-    json_t* item = json_object();
-    const auto set = [&](const char* name, json_t* value) {
-        json_object_set_new(item, name, value);
-    };
-    set("id", number_json(experiment.id));
-    set("name", text_json(experiment.name));
-    set("ad_group", number_json(experiment.ad_group));
-    set("status", text_json(experiment.status));
-    set("metric", text_json(experiment.metric));
-    set("alpha", json_real(experiment.plan.alpha));
-    set("min_sample", number_json(experiment.plan.min_sample));
-    set("mde", json_real(experiment.plan.mde));
-    set("winner", experiment.winner ? number_json(*experiment.winner) : json_null());
-    set("trials", number_json(experiment.trials()));
-    return item;
 }
 
 // ---- for people ----
@@ -146,17 +120,12 @@ void show_analysis(const Experiment& e, const stats::Judgement& judgement) {
 
 Exit analyze(const Options& options) {
     Database database(options.database, "nginx-ads experiment");
-    const Experiment experiment = read_one(
-        database,
-        static_cast<Id>(id_of(Kind::experiment, found_id(database, Kind::experiment, options.id))));
-    const auto judgement = judged(experiment);
-    if (!options.json) {
-        show_analysis(experiment, judgement);
-        return Exit::ok;
+    const Experiment experiment = read_experiment(database, options.id);
+    if (options.json) {
+        print_json(Json(analysis_json(experiment)));
+    } else {
+        show_analysis(experiment, judged(experiment));
     }
-    const Json root(experiment_json(experiment));
-    json_object_set_new(root.get(), "analysis", judgement_json(experiment, judgement));
-    print_json(root);
     return Exit::ok;
 }
 

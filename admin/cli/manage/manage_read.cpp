@@ -13,6 +13,7 @@
 #include "lib/catalog/catalog_list.hpp"
 #include "lib/manage/dates.hpp"
 #include "lib/manage/edits.hpp"
+#include "lib/manage/read.hpp"
 
 namespace ads::cli {
 
@@ -150,94 +151,7 @@ void print_object(Database& database, const Look& look, json_t* object) {
     }
 }
 
-[[noreturn]] void not_there(const Look& look) {
-    throw Failure(Exit::bad_input, fmt::format("there is no {}.", called(look.kind, look.id)));
-}
-
-Json document_of(Database& database, uint64_t campaign) {
-    const std::string text =
-        database.value("SELECT ads.campaign_document($1)", {std::to_string(campaign)});
-    return Json(json_loadb(text.data(), text.size(), 0, nullptr));
-}
-
-Json placement_object(Database& database, const Look& look) {
-    const Json document = document_of(database, 0);
-    size_t i = 0;
-    json_t* item = nullptr;
-    json_array_foreach(json_object_get(document.get(), "placements"), i, item) {
-        if (text_at(item, "id") == look.id) {
-            return Json(json_incref(item));
-        }
-    }
-    not_there(look);
-}
-
-// As in the catalog; an ad group and a creative say what they stand in.
-Json object_of(Database& database, const Look& look) {
-    if (look.kind == Kind::advertiser) {
-        Json object = advertiser_object(database, look.id);
-        return object ? std::move(object) : (not_there(look), nullptr);
-    }
-    if (look.kind == Kind::placement) {
-        return placement_object(database, look);
-    }
-    const uint64_t id = id_of(look.kind, look.id);
-    const Place place =
-        look.kind == Kind::campaign ? Place{id, 0} : place_of(database, look.kind, id);
-    const Json document = document_of(database, place.campaign);
-    json_t* found = json_array_get(json_object_get(document.get(), "campaigns"), 0);
-    if (found == nullptr) {
-        not_there(look);
-    }
-    if (look.kind == Kind::campaign) {
-        return Json(json_incref(found));
-    }
-    if (look.kind == Kind::experiment) {
-        return Json(json_incref(with_id(json_object_get(document.get(), "experiments"), id)));
-    }
-    found = with_id(json_object_get(found, "ad_groups"), place.group);
-    if (look.kind == Kind::creative) {
-        found = with_id(json_object_get(found, "creatives"), id);
-    }
-    json_object_set_new(found, words_of(look.kind).parent,
-                        number_json(look.kind == Kind::ad_group ? place.campaign : place.group));
-    return Json(json_incref(found));
-}
-
 // ---- history ----
-
-std::string history_sql(const Look& look) {
-    std::string where =
-        fmt::format("(table_name = '{}' AND row_id = $1)", words_of(look.kind).table);
-    if (look.kind == Kind::ad_group || (look.kind == Kind::campaign && look.all)) {
-        const char* groups = look.kind == Kind::ad_group
-                                 ? "SELECT $1::bigint"
-                                 : "SELECT id FROM ads.ad_groups WHERE campaign_id = $1::bigint";
-        where += fmt::format(
-            " OR (table_name = 'ad_group_placements' AND row_id IN (SELECT g || '/' || p.id FROM "
-            "({}) AS t (g), ads.placements p))",
-            groups);
-        if (look.all) {
-            where += fmt::format(
-                " OR (table_name = 'ad_groups' AND row_id IN (SELECT g::text FROM ({0}) AS t (g)))"
-                " OR (table_name = 'creatives' AND row_id IN (SELECT k.id::text FROM ads.creatives "
-                "k WHERE k.ad_group_id IN ({0})))"
-                " OR (table_name = 'experiments' AND row_id IN (SELECT e.id::text FROM "
-                "ads.experiments e WHERE e.ad_group_id IN ({0})))",
-                groups);
-        }
-    }
-    if (look.kind == Kind::experiment) {
-        where +=
-            " OR (table_name = 'variants' AND row_id IN (SELECT e.id || '/' || k.id FROM "
-            "ads.experiments e JOIN ads.creatives k ON k.ad_group_id = e.ad_group_id "
-            "WHERE e.id = $1::bigint))";
-    }
-    return fmt::format(
-        "SELECT ads.moment_text(at) AS at, actor, action, table_name AS \"table\", row_id AS id, "
-        "before, after FROM ads.audit_log WHERE {} ORDER BY audit_log.id DESC{}",
-        where, look.limit == 0 ? "" : fmt::format(" LIMIT {}", look.limit));
-}
 
 Json row_of(std::string_view text) {
     Json json(text.empty() ? nullptr : json_loadb(text.data(), text.size(), 0, nullptr));
@@ -283,10 +197,7 @@ Exit show(const Look& look) {
     try {
         Look one = look;
         one.id = found_id(database, look.kind, look.id);
-        const Json object = object_of(database, one);
-        if (Json delivery = delivery_of(database, one.kind, one.id)) {
-            json_object_set_new(object.get(), kDelivery, delivery.release());
-        }
+        const Json object = read_object(database, one.kind, one.id);
         look.access.json ? print_json(object) : print_object(database, one, object.get());
         return Exit::ok;
     } catch (const SqlError& e) {
@@ -294,26 +205,15 @@ Exit show(const Look& look) {
     }
 }
 
-// What is gone, and what never was, has a history by its id alone.
 Exit history(const Look& asked) {
     Database database(asked.access.database, "nginx-ads history");
     try {
-        Look look = asked;
-        if (look.kind != Kind::placement) {
-            look.id = found_id(database, look.kind, look.id);
-        }
-        const std::string& id = look.id;
-        const std::string sql = history_sql(look);
-        const Rows rows = database.run(sql, {id});
-        if (rows.empty()) {
-            object_of(database, look);  // says so if there is none
-        }
-        if (look.access.json) {
-            out().put(indented(database.value(
-                fmt::format("SELECT coalesce(json_agg(to_json(list)), '[]') FROM ({}) list", sql),
-                {id})));
+        const HistoryQuery query{asked.kind, asked.id, asked.all, asked.limit};
+        if (asked.access.json) {
+            out().put(indented(history_json(database, query)));
             return Exit::ok;
         }
+        const Rows rows = read_history(database, query);
         const std::string currency = currency_of(database);
         Grid grid({"WHEN", "WHO", "DID", "WHAT", "CHANGE"});
         for (size_t i = 0; i < rows.size(); i++) {

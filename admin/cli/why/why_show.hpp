@@ -15,6 +15,4 @@ void show_diagnosis(const diagnosis::Diagnosis& diagnosis, bool catalog_known);
 // Several, each with its causes.
 void show_diagnoses(const std::vector<diagnosis::Diagnosis>& list);
 
-json_t* diagnosis_json(const diagnosis::Diagnosis& diagnosis);
-
 }  // namespace ads::cli

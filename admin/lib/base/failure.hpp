@@ -3,6 +3,8 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace ads::admin {
 
@@ -27,6 +29,30 @@ public:
 
 private:
     Exit exit_;
+};
+
+// What was named is not there.
+class NotFound : public Failure {
+public:
+    explicit NotFound(const std::string& message) : Failure(Exit::bad_input, message) {}
+};
+
+// What is wrong with one value of the input.
+struct Fault {
+    std::string object;  // "ad group 12"; empty: the input itself
+    std::string path;    // "price.model"
+    std::string message;
+};
+
+// Input that was read, and has faults. The message tells of the first.
+class InvalidInput : public Failure {
+public:
+    InvalidInput(const std::string& message, std::vector<Fault> faults)
+        : Failure(Exit::bad_input, message), faults_(std::move(faults)) {}
+    const std::vector<Fault>& faults() const noexcept { return faults_; }
+
+private:
+    std::vector<Fault> faults_;
 };
 
 }  // namespace ads::admin

@@ -348,8 +348,8 @@ void check_filters(Database& database, const ListQuery& query) {
     };
     for (const auto& [name, kind, sql] : filters) {
         if (!name.empty() && database.run(fmt::format("{} LIMIT 1", sql), {name}).empty()) {
-            throw Failure(Exit::bad_input, fmt::format("there is no {} \"{}\".",
-                                                       words_of(kind).name, printable(name)));
+            throw NotFound(
+                fmt::format("there is no {} \"{}\".", words_of(kind).name, printable(name)));
         }
     }
 }

@@ -75,9 +75,8 @@ CatalogSource of_node(const std::string& folder) {
 CatalogSource of_database(const std::string& conninfo, const std::string& application) {
     auto database = std::make_unique<Database>(conninfo, application);
     try {
-        CatalogSource source = parsed(database->shown(), database->value("SELECT ads.catalog()"));
+        CatalogSource source = catalog_of(*database);
         source.database = std::move(database);
-        source.managed = true;
         return source;
     } catch (const SqlError& e) {
         throw explained(e);
@@ -85,6 +84,12 @@ CatalogSource of_database(const std::string& conninfo, const std::string& applic
 }
 
 }  // namespace
+
+CatalogSource catalog_of(Database& database) {
+    CatalogSource source = parsed(database.shown(), database.value("SELECT ads.catalog()"));
+    source.managed = true;
+    return source;
+}
 
 InvalidCatalog::InvalidCatalog(std::string catalog, std::vector<catalog::Error> faults, size_t more)
     : Failure(Exit::bad_input, fmt::format("{}: {}: {}", shown_name(catalog), faults.front().path,

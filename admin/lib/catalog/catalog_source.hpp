@@ -41,6 +41,9 @@ public:
     const size_t more_errors;
 };
 
+// The catalog in PostgreSQL, without the connection. Throws SqlError, InvalidCatalog.
+CatalogSource catalog_of(Database& database);
+
 // Throws Failure; InvalidCatalog if it was read and is invalid.
 CatalogSource read_catalog(const CatalogOptions& options, const std::string& application);
 

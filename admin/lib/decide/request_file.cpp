@@ -24,13 +24,12 @@ const std::vector<std::string> kMembers = {"placements", "device", "user_agent",
 
 class Reader {
 public:
-    explicit Reader(const std::string& path) : name_(shown_name(path)) {
-        const std::string text = read_input(path);
+    Reader(std::string_view text, const std::string& name) : name_(name) {
         json_error_t error;
         root_.reset(json_loadb(text.data(), text.size(), JSON_REJECT_DUPLICATES, &error));
         if (root_ == nullptr) {
-            throw Failure(Exit::bad_input,
-                          fmt::format("{}: line {}: {}.", name_, error.line, error.text));
+            throw InvalidInput(fmt::format("{}: line {}: {}.", name_, error.line, error.text),
+                               {{"", "$", error.text}});
         }
         if (!json_is_object(root_.get())) {
             fail("$", "must be an object like {\"placements\": [\"home-top\"]}");
@@ -56,7 +55,8 @@ public:
 
 private:
     [[noreturn]] void fail(std::string_view path, std::string_view what) const {
-        throw Failure(Exit::bad_input, fmt::format("{}: {}: {}.", name_, path, what));
+        throw InvalidInput(fmt::format("{}: {}: {}.", name_, path, what),
+                           {{"", std::string(path), std::string(what)}});
     }
 
     void check_members() const {
@@ -70,9 +70,9 @@ private:
             const std::string advice = best.empty()
                                            ? fmt::format("known are {}", fmt::join(kMembers, ", "))
                                            : fmt::format("did you mean \"{}\"?", best);
-            throw Failure(Exit::bad_input,
-                          fmt::format("{}: $: unknown key \"{}\": {}{}", name_, printable(key),
-                                      advice, best.empty() ? "." : ""));
+            const std::string fault = fmt::format("unknown key \"{}\": {}{}", printable(key),
+                                                  advice, best.empty() ? "." : "");
+            throw InvalidInput(fmt::format("{}: $: {}", name_, fault), {{"", "$", fault}});
         }
     }
 
@@ -168,8 +168,12 @@ private:
 
 }  // namespace
 
+RequestFile parse_request(std::string_view text, const std::string& name) {
+    return Reader(text, name).read();
+}
+
 RequestFile read_request(const std::string& path) {
-    return Reader(path).read();
+    return parse_request(read_input(path), shown_name(path));
 }
 
 }  // namespace ads::admin

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/decide/request.hpp"
@@ -18,7 +19,10 @@ struct RequestFile {
     std::string session;
 };
 
-// Throws Failure with the path of what is wrong.
+// Throws InvalidInput with the path of what is wrong. `name` is how messages call the document.
+RequestFile parse_request(std::string_view text, const std::string& name);
+
+// The same of a file, or standard input for "-". Throws Failure.
 RequestFile read_request(const std::string& path);
 
 }  // namespace ads::admin

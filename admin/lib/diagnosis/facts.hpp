@@ -40,4 +40,6 @@ void add_node_facts(const json_t* status, diagnosis::Facts& facts, catalog::Docu
 // Sentences, if the node does not serve the catalog that it should.
 std::vector<std::string> node_warnings(const json_t* status);
 
+json_t* diagnosis_json(const diagnosis::Diagnosis& diagnosis);
+
 }  // namespace ads::admin

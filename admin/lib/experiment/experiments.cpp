@@ -1,5 +1,7 @@
 #include "lib/experiment/experiments.hpp"
 
+#include "lib/manage/edits.hpp"
+
 #include <fmt/format.h>
 
 #include <array>
@@ -67,6 +69,24 @@ std::string text_of(json_t* json) {
     const std::unique_ptr<char, Free> text(
         json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15)));
     return text == nullptr ? "{}" : text.get();
+}
+
+json_t* experiment_json(const Experiment& experiment) {
+    json_t* item = json_object();
+    const auto set = [&](const char* name, json_t* value) {
+        json_object_set_new(item, name, value);
+    };
+    set("id", number_json(experiment.id));
+    set("name", text_json(experiment.name));
+    set("ad_group", number_json(experiment.ad_group));
+    set("status", text_json(experiment.status));
+    set("metric", text_json(experiment.metric));
+    set("alpha", json_real(experiment.plan.alpha));
+    set("min_sample", number_json(experiment.plan.min_sample));
+    set("mde", json_real(experiment.plan.mde));
+    set("winner", experiment.winner ? number_json(*experiment.winner) : json_null());
+    set("trials", number_json(experiment.trials()));
+    return item;
 }
 
 }  // namespace
@@ -188,6 +208,21 @@ json_t* judgement_json(const Experiment& experiment, const stats::Judgement& jud
     json_object_set_new(ratio, "p", json_real(judgement.ratio.p));
     set("sample_ratio", ratio);
     return root;
+}
+
+json_t* analysis_json(const Experiment& experiment) {
+    json_t* item = experiment_json(experiment);
+    json_object_set_new(item, "analysis", judgement_json(experiment, judged(experiment)));
+    return item;
+}
+
+Experiment read_experiment(Database& database, const std::string& text) {
+    const std::string id = found_id(database, Kind::experiment, text);
+    auto list = read_experiments(database, {}, static_cast<Id>(id_of(Kind::experiment, id)));
+    if (list.empty()) {
+        throw NotFound(fmt::format("there is no experiment {}.", id));
+    }
+    return std::move(list.front());
 }
 
 Verdicts check_experiments(Database& database) {

@@ -39,6 +39,9 @@ struct Experiment {
 std::vector<Experiment> read_experiments(Database& database, const std::string& status = {},
                                          Id only = 0);
 
+// One, by its id or its name. Throws NotFound.
+Experiment read_experiment(Database& database, const std::string& id);
+
 stats::Judgement judged(const Experiment& experiment);
 
 // "decided", "open", "too_few", "sample_ratio"
@@ -48,6 +51,9 @@ std::string sentence(const Experiment& experiment, const stats::Judgement& judge
 
 // The figures, for programs and for the log.
 json_t* judgement_json(const Experiment& experiment, const stats::Judgement& judgement);
+
+// The experiment with its figures and its verdict.
+json_t* analysis_json(const Experiment& experiment);
 
 // Completes what has a verdict, in the caller's transaction.
 struct Verdicts {

@@ -144,8 +144,7 @@ Place place_of(Database& database, Kind kind, uint64_t id) {
                                      words_of(kind).table);
     const Rows rows = database.run(sql, {std::to_string(id)});
     if (rows.empty()) {
-        throw Failure(Exit::bad_input,
-                      fmt::format("there is no {}.", called(kind, std::to_string(id))));
+        throw NotFound(fmt::format("there is no {}.", called(kind, std::to_string(id))));
     }
     return {static_cast<uint64_t>(rows.number(0, 0)), static_cast<uint64_t>(rows.number(0, 1))};
 }
@@ -159,11 +158,16 @@ void check_catalog(const std::string& text, const json_t* document) {
     }
     const auto& first = result.errors.front();
     const size_t more = result.errors.size() - 1 + result.more_errors;
-    throw Failure(
-        Exit::bad_input,
+    std::vector<Fault> faults;
+    for (const auto& error : result.errors) {
+        faults.push_back(located(error.path, document));
+        faults.back().message = error.message;
+    }
+    throw InvalidInput(
         fmt::format("{}{} {}{}.", readable(first.path, document),
                     first.message.starts_with("must ") ? "" : ":", first.message,
-                    more == 0 ? "" : fmt::format(" (and {})", counted(more, "more error"))));
+                    more == 0 ? "" : fmt::format(" (and {})", counted(more, "more error"))),
+        std::move(faults));
 }
 
 namespace {
@@ -232,8 +236,7 @@ json_t* CampaignEdit::campaign() const noexcept {
 json_t* CampaignEdit::group(uint64_t id) const {
     json_t* found = with_id(list_at(campaign(), "ad_groups"), id);
     if (found == nullptr) {
-        throw Failure(Exit::bad_input,
-                      fmt::format("there is no {}.", called(Kind::ad_group, std::to_string(id))));
+        throw NotFound(fmt::format("there is no {}.", called(Kind::ad_group, std::to_string(id))));
     }
     return found;
 }
@@ -241,8 +244,7 @@ json_t* CampaignEdit::group(uint64_t id) const {
 json_t* CampaignEdit::creative(Place place, uint64_t id) const {
     json_t* found = with_id(list_at(group(place.group), "creatives"), id);
     if (found == nullptr) {
-        throw Failure(Exit::bad_input,
-                      fmt::format("there is no {}.", called(Kind::creative, std::to_string(id))));
+        throw NotFound(fmt::format("there is no {}.", called(Kind::creative, std::to_string(id))));
     }
     return found;
 }
@@ -250,8 +252,8 @@ json_t* CampaignEdit::creative(Place place, uint64_t id) const {
 json_t* CampaignEdit::experiment(uint64_t id) const {
     json_t* found = with_id(list_at(document_.get(), "experiments"), id);
     if (found == nullptr) {
-        throw Failure(Exit::bad_input,
-                      fmt::format("there is no {}.", called(Kind::experiment, std::to_string(id))));
+        throw NotFound(
+            fmt::format("there is no {}.", called(Kind::experiment, std::to_string(id))));
     }
     return found;
 }

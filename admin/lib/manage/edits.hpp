@@ -65,6 +65,8 @@ Place place_of(Database& database, Kind kind, uint64_t id);
 // The id of what a person calls by its id or by its name; of what is archived only if nothing
 // else has the name. Throws Failure.
 std::string found_id(Database& database, Kind kind, const std::string& text);
+// Which object of the document a path leads to, and where in it; without a message.
+Fault located(const std::string& path, const json_t* document);
 // A path of a document for people: "ad group 12: price.model".
 std::string readable(const std::string& path, const json_t* document);
 
@@ -113,7 +115,7 @@ private:
     Json document_;
 };
 
-// Checks a document as nginx does. Throws Failure with the first fault.
+// Checks a document as nginx does. Throws InvalidInput.
 void check_catalog(const std::string& text, const json_t* document);
 
 // Whether one in `from` may become `to`. Throws Failure.

@@ -39,7 +39,7 @@ json_t* placement_in(const json_t* document, const std::string& id) {
 json_t* need_placement(const json_t* document, const std::string& id) {
     json_t* placement = placement_in(document, id);
     if (placement == nullptr) {
-        throw Failure(Exit::bad_input, fmt::format("there is no {}.", called(Kind::placement, id)));
+        throw NotFound(fmt::format("there is no {}.", called(Kind::placement, id)));
     }
     return placement;
 }
@@ -92,10 +92,13 @@ void warn_of_unfit(Edits& edits, const json_t* before, const json_t* after) {
 }  // namespace
 
 void need_advertiser(Database& database, const std::string& name, bool there) {
-    if (advertiser_exists(database, name) != there) {
+    const bool exists = advertiser_exists(database, name);
+    if (there && !exists) {
+        throw NotFound(fmt::format("there is no {}.", called(Kind::advertiser, name)));
+    }
+    if (exists && !there) {
         throw Failure(Exit::bad_input,
-                      there ? fmt::format("there is no {}.", called(Kind::advertiser, name))
-                            : fmt::format("{} exists already.", called(Kind::advertiser, name)));
+                      fmt::format("{} exists already.", called(Kind::advertiser, name)));
     }
 }
 

@@ -9,6 +9,8 @@ namespace ads::admin {
 
 enum class Kind { advertiser, campaign, ad_group, creative, placement, experiment };
 inline constexpr size_t kKinds = 6;
+inline constexpr Kind kAllKinds[] = {Kind::advertiser, Kind::campaign,  Kind::ad_group,
+                                     Kind::creative,   Kind::placement, Kind::experiment};
 
 struct KindWords {
     const char* command;  // ad-group

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,11 +29,23 @@ using Patch = std::function<void(json_t* object)>;
 // Objects are named by their id, or by a name that only one of them has.
 struct Edit {
     Kind kind = Kind::campaign;
-    std::vector<std::string> ids;  // of what is edited; of a new advertiser or placement
-    std::string parent;            // of a new one: the campaign, the ad group
-    std::string name;              // of a clone
-    std::string winner;            // of an experiment that is stopped; empty: none
-    Patch patch;                   // of create, an empty object becomes what is created
+    std::vector<std::string> ids;             // of what is edited; of a new advertiser or placement
+    std::string parent;                       // of a new one: the campaign, the ad group
+    std::string name;                         // of a clone
+    std::string winner;                       // of an experiment that is stopped; empty: none
+    Patch patch;                              // of create, an empty object becomes what is created
+    std::optional<std::string> version = {};  // that what is edited must have: version_of()
+};
+
+// Somebody else has edited the object since.
+class Conflict : public Failure {
+public:
+    Conflict(const std::string& message, std::string version)
+        : Failure(Exit::bad_input, message), version_(std::move(version)) {}
+    const std::string& version() const noexcept { return version_; }  // that it has now
+
+private:
+    std::string version_;
 };
 
 // What an edit did.

@@ -64,14 +64,14 @@ std::string found_id(Database& database, Kind kind, const std::string& text) {
     }
     if (ids.empty()) {
         const char* quote = kind == Kind::placement ? "" : "\"";
-        throw Failure(Exit::bad_input, fmt::format("there is no {} {}{}{}.", words_of(kind).name,
-                                                   quote, printable(text), quote));
+        throw NotFound(fmt::format("there is no {} {}{}{}.", words_of(kind).name, quote,
+                                   printable(text), quote));
     }
     return ids.front();
 }
 
-// "$.campaigns[0].ad_groups[1].price.model" as "ad group 12: price.model".
-std::string readable(const std::string& path, const json_t* document) {
+// "$.campaigns[0].ad_groups[1].price.model" is "price.model" of "ad group 12".
+Fault located(const std::string& path, const json_t* document) {
     std::string_view rest = path;
     rest.remove_prefix(std::min<size_t>(2, rest.size()));
     const json_t* at = document;
@@ -105,9 +105,14 @@ std::string readable(const std::string& path, const json_t* document) {
         rest.remove_prefix(end + 1);
         rest.remove_prefix(rest.starts_with('.') ? 1 : 0);
     }
-    return label.empty()  ? std::string(rest)
-           : rest.empty() ? label
-                          : fmt::format("{}: {}", label, printable(rest));
+    return {label, std::string(rest), {}};
+}
+
+std::string readable(const std::string& path, const json_t* document) {
+    const Fault fault = located(path, document);
+    return fault.object.empty() ? fault.path
+           : fault.path.empty() ? fault.object
+                                : fmt::format("{}: {}", fault.object, printable(fault.path));
 }
 
 }  // namespace ads::admin

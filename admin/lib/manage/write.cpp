@@ -9,6 +9,7 @@
 #include "lib/manage/edits.hpp"
 #include "lib/manage/experiment.hpp"
 #include "lib/manage/flat.hpp"
+#include "lib/manage/read.hpp"
 
 namespace ads::admin {
 
@@ -23,6 +24,15 @@ struct One {
 };
 
 enum class Named { new_one, old };
+
+// Nobody else edits meanwhile.
+void check_version(Database& database, Kind kind, const std::string& id,
+                   const std::string& expected) {
+    if (std::string now = version_of(database, kind, id); now != expected) {
+        throw Conflict(fmt::format("{} was changed by somebody else since.", called(kind, id)),
+                       std::move(now));
+    }
+}
 
 // The transaction, and what is done in it for each that is named. `f` returns the id of what was
 // edited.
@@ -41,6 +51,9 @@ Edited in_transaction(Database& database, const EditOptions& options, const Edit
         Edited edited;
         const auto run = [&](const std::string& id) {
             one.id = named == Named::new_one ? id : found_id(database, edit.kind, id);
+            if (edit.version) {
+                check_version(database, edit.kind, one.id, *edit.version);
+            }
             edited.ids.push_back(f(edits, one));
         };
         if (edit.ids.empty() && named == Named::new_one) {
@@ -141,8 +154,7 @@ void need_open(Kind kind, const json_t* object, const std::string& id) {
 
 json_t* need_campaign(const CampaignEdit& campaign, uint64_t id) {
     if (campaign.campaign() == nullptr) {
-        throw Failure(Exit::bad_input,
-                      fmt::format("there is no {}.", called(Kind::campaign, std::to_string(id))));
+        throw NotFound(fmt::format("there is no {}.", called(Kind::campaign, std::to_string(id))));
     }
     return campaign.campaign();
 }

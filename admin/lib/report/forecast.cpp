@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "lib/base/json.hpp"
 #include "lib/base/money.hpp"
 #include "lib/base/settings.hpp"
 
@@ -54,7 +55,7 @@ Forecast read_forecast(Database& database, Id campaign) {
     const std::string id = std::to_string(campaign);
     const Rows rows = database.run(kForecast, {id});
     if (rows.empty()) {
-        throw Failure(Exit::bad_input, fmt::format("there is no campaign {}.", id));
+        throw NotFound(fmt::format("there is no campaign {}.", id));
     }
     int column = 0;
     const auto text = [&] { return std::string(rows.at(0, column++)); };
@@ -120,6 +121,54 @@ std::string summary_of(const Forecast& f) {
         text += ": nothing was spent in the last 7 days";
     }
     return text + state_of(f) + ".";
+}
+
+json_t* forecast_json(const Forecast& f) {
+    Json root(json_object());
+    const auto set = [&](const char* name, json_t* value) {
+        json_object_set_new(root.get(), name, value);
+    };
+    const auto text = [](const std::optional<std::string>& value) {
+        return value ? text_json(*value) : json_null();
+    };
+    const auto real = [](const std::optional<double>& value) {
+        return value ? json_real(*value) : json_null();
+    };
+    const auto count = [](const std::optional<uint64_t>& value) {
+        return value ? number_json(*value) : json_null();
+    };
+    set("summary", text_json(summary_of(f)));
+    set("campaign", number_json(f.campaign));
+    set("name", text_json(f.name));
+    set("status", text_json(f.status));
+    set("timezone", text_json(f.timezone));
+    set("currency", f.currency.empty() ? json_null() : text_json(f.currency));
+    set("flight", text_json(f.flight));
+    set("delivery", real(f.delivery));
+    set("deliver_by", text(f.deliver_by));
+    set("starts_on", text(f.starts_on));
+    set("ends_on", text(f.ends_on));
+    set("days_to_end", real(f.days_to_end));
+    set("budget_type", text(f.budget_type));
+    set("budget_cents", real(f.budget_cents));
+    set("spent_cents", json_real(f.spent_cents));
+    set("average_daily_spend", json_real(f.average_daily_spend));
+    set("days_remaining", real(f.days_remaining));
+    set("exhaustion_date", text(f.exhaustion_date));
+    set("will_exhaust_early", json_boolean(f.will_exhaust_early));
+    set("projected_total_spend", json_real(f.projected_total_spend));
+    set("goal_count", count(f.goal_count));
+    set("goal_done", count(f.goal_done));
+    set("goal_projected", count(f.goal_projected));
+    json_t* list = json_array();
+    for (const auto& [day, spend] : f.days) {
+        json_t* item = json_object();
+        json_object_set_new(item, "day", text_json(day));
+        json_object_set_new(item, "spend_cents", json_real(spend));
+        json_array_append_new(list, item);
+    }
+    set("days", list);
+    return root.release();
 }
 
 }  // namespace ads::admin

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include <jansson.h>
 #include "core/base/types.hpp"
+
 #include "lib/base/database.hpp"
 
 namespace ads::admin {
@@ -49,5 +51,7 @@ Forecast read_forecast(Database& database, Id campaign);
 
 // "Will deliver 63 % of its budget by 24 Dec."
 std::string summary_of(const Forecast& forecast);
+
+json_t* forecast_json(const Forecast& forecast);
 
 }  // namespace ads::admin

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <jansson.h>
+
 #include "lib/base/database.hpp"
 
 namespace ads::admin {
@@ -76,5 +78,10 @@ bool is_period_bound(std::string_view text);
 // Throws Failure for a time zone that is unknown and a period that ends before it begins, SqlError
 // for what PostgreSQL has against it.
 Report read_report(Database& database, const ReportQuery& query);
+
+// Puts ids in place of names. Throws Failure.
+void find_named(Database& database, ReportQuery& query);
+
+json_t* report_json(const ReportQuery& query, const Report& report);
 
 }  // namespace ads::admin
