@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "../unit/html_pages.hpp"
+#include "core/html/page_map.hpp"
 
 namespace {
 
@@ -37,6 +38,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     check(cut.text == whole.text && cut.slots == whole.slots);
     check(cut.lists == whole.lists && cut.doubt == whole.doubt);
     check(cut.most_kept <= kMostHeld);
+    // The map of the whole page leads to the same parts.
+    const PageMap map = map_page(page, "page-spot", SIZE_MAX);
+    check(map.slots.size() == whole.slots.size() && map.doubt == whole.doubt);
+    uint64_t end = 0;
+    for (size_t i = 0; i < map.slots.size(); i++) {
+        const auto& slot = map.slots[i];
+        check(slot.begin >= end && slot.content <= slot.content_end &&
+              slot.content_end <= slot.size);
+        check(slot.begin + slot.content == whole.slots[i]);
+        check(page.substr(slot.begin, slot.size) ==
+              std::string_view(map.texts).substr(slot.text, slot.size));
+        end = slot.begin + slot.size;
+    }
     char memory[64];
     std::string_view value;
     if (find_attribute(page, "placement", value) && value.size() <= sizeof memory) {

@@ -5,9 +5,10 @@ use strict;
 use warnings;
 
 use lib 't/lib';
+use Compress::Zlib ();
 use File::Temp qw(tempdir);
-use JSON::PP ();
 use Test::More;
+use Time::HiRes ();
 
 use AdsTest::Nginx;
 use AdsTest::Ads;
@@ -49,7 +50,8 @@ my $ngx = AdsTest::Nginx->new(
         location /included/ { alias html/; ssi on; }
         location /added/    { alias html/; add_before_body /fragment/before.html; add_after_body /fragment/after.html; }
         location /fragment/ { alias html/; ads_inject off; }
-        location /changed/  { alias html/; sub_filter PLACE 'placement="top"'; }
+        location /packed/   { alias html/; gzip on; gzip_min_length 1; output_buffers 2 512; }
+        location /changed/  { alias html/; sub_filter '"PLACE"' '"top"'; output_buffers 2 512; }
         location /secure    { ads_inject off; }
         listen 127.0.0.1:%%PORT_h2%% ssl http2; ssl_certificate $dir/cert.pem; ssl_certificate_key $dir/key.pem;
 E
@@ -76,6 +78,12 @@ subtest 'cut at every byte' => sub {
         is "@wrong", '', "$path: the same";
     }
     is plain($origin->page($ngx, '/direct/x', parts => [ split //, $page ])->{response}{body}), $whole, 'in single bytes';
+};
+
+subtest 'a part of which nothing can be sent yet' => sub {
+    my @parts = ('x' x 3000, '<page-s', 'pot place', 'ment="top">' . ('z' x 5000) . '</page-spot>', 'y' x 3000, '<page-spo', 't');
+    my $want  = ('x' x 3000) . '[1 top]' . ('y' x 3000) . '<page-spot';
+    is plain($origin->page($ngx, $_, parts => \@parts)->{response}{body}), $want, $_ for qw(/direct/x /buffered/x /small/x);
 };
 
 # Any of these after each other, in parts of any size.
@@ -145,7 +153,7 @@ $ngx->write_file('html/part.html', '<p>2</p><page-spot placement="twice"></page-
 $ngx->write_file('html/before.html', 'before <page-spot placement="top"></page-spot>');
 $ngx->write_file('html/after.html', ' after <page-spot placement="twice"></page-spot>');
 $ngx->write_file('html/body.html', '<page-spot placement="side"></page-spot>');
-$ngx->write_file('html/changed.html', '<page-spot PLACE></page-spot>');
+$ngx->write_file('html/changed.html', '<page-spot placement="PLACE"></page-spot>');
 
 subtest 'files and what other filters make of them' => sub {
     my $long = ('<p>' . 'x' x 1000 . "</p>\n") x 30 . '[1 top]' . ('y' x 2000);
@@ -155,6 +163,41 @@ subtest 'files and what other filters make of them' => sub {
         like plain($ngx->get('/added/body.html')->{body}), qr{^before \[1 top\]\[\d side\] after \[6 twice\]$}, 'with something before and after';
         is plain($ngx->get('/changed/changed.html')->{body}), '[1 top]', 'changed by another filter';
     }
+};
+
+# A file that was changed lately is read each time: its times may not tell the next change.
+sub settled {
+    my ($name) = @_;
+    my $path = $ngx->path("html/$name");
+    wait_until { Time::HiRes::time() - (Time::HiRes::stat($path))[10] > 2.1 } 10, "$name to settle";
+    return;
+}
+
+subtest 'files that are known' => sub {
+    my ($left, $right) = map { qq{<page-spot placement="$_"></page-spot>} } qw(left right);
+    my $far = 'x' x 5000;
+    $ngx->write_file('html/set.html', "$left$far$right");
+    $ngx->write_file('html/none.html', $far);
+    $ngx->write_file('html/end.html', $left);
+    my $one_by_one = qq{[33 left]$far<page-spot data-inserted="" placement="right"></page-spot>};
+    is plain($ngx->get('/files/set.html')->{body}), $one_by_one, 'one that was changed just now is read in parts';
+    settled($_) for qw(set.html none.html end.html);
+    for (1 .. 3) {
+        is plain($ngx->get('/files/set.html')->{body}), "[31 left]$far\[32 right]", 'its slots are decided together';
+        is $ngx->get('/files/none.html')->{body}, $far, 'without slots';
+        is plain($ngx->get('/files/end.html')->{body}), '[33 left]', 'nothing but a slot';
+    }
+    is plain(qx{curl -sk --http2 https://127.0.0.1:@{[ $ngx->port('h2') ]}/files/set.html}), "[31 left]$far\[32 right]", 'where the file is read for the client';
+    is plain($ngx->get('/changed/set.html')->{body}), $one_by_one, 'not where a filter may change it';
+    is plain(Compress::Zlib::memGunzip($ngx->get('/packed/set.html', { 'Accept-Encoding' => 'gzip' })->{body})), "[31 left]$far\[32 right]", 'compressed';
+    $ngx->write_file('html/set.html', "$right$far$left");
+    is plain($ngx->get('/files/set.html')->{body}), qq{<page-spot data-inserted="" placement="right"></page-spot>${far}[33 left]}, 'a change is seen at once';
+
+    my $page = "$left$far$right";
+    $origin->page($ngx, '/cached/set', parts => [$page]);
+    my ($file) = grep { -f } glob $ngx->path('logs/cache/*');
+    wait_until { Time::HiRes::time() - (Time::HiRes::stat($file))[10] > 2.1 } 10, 'the cache to settle';
+    is plain($ngx->get('/cached/set')->{body}), "[31 left]$far\[32 right]", 'from the cache' for 1 .. 2;
 };
 
 subtest 'HTTP/2' => sub {

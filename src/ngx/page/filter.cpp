@@ -6,24 +6,15 @@
 #include <span>
 
 #include "core/html/attributes.hpp"
-#include "ngx/page/page.hpp"
+#include "ngx/page/body.hpp"
 #include "ngx/worker/worker.hpp"
 
 namespace ads::ngx {
 
 namespace {
 
-// In the connection's field, as gzip's: below postpone a request's own is not looked at.
-constexpr unsigned kBuffered = 0x40;
-
 ngx_http_output_header_filter_pt next_header_filter;
 ngx_http_output_body_filter_pt next_body_filter;
-
-PageCtx* page_of(ngx_http_request_t* r) noexcept {
-    return static_cast<PageCtx*>(ngx_http_get_module_ctx(r, ngx_http_ads_inject_filter_module));
-}
-
-const ngx_buf_tag_t kTag = &ngx_http_ads_inject_filter_module;
 
 // ---- the header ----
 
@@ -118,7 +109,7 @@ bool make_page(ngx_http_request_t* r, const InjectConf* conf) noexcept {
     static_assert(std::is_trivially_destructible_v<PageCtx>);
     auto* page = ::new (memory) PageCtx(r, conf);
     ngx_http_set_ctx(r, page, ngx_http_ads_inject_filter_module);
-    r->main_filter_need_in_memory = 1;
+    page->next = next_body_filter;
     return set_visitor(r, *page);
 }
 
@@ -160,276 +151,9 @@ ngx_int_t header_filter(ngx_http_request_t* r) {
 
 // ---- the body ----
 
-ngx_chain_t* link_to(PageCtx& page, ngx_buf_t* buffer) noexcept {
-    ngx_chain_t* link = ngx_alloc_chain_link(page.r->pool);
-    if (link != nullptr) {
-        link->buf = buffer;
-        link->next = nullptr;
-    }
-    return link;
-}
-
-void put(PageCtx& page, ngx_chain_t* link) noexcept {
-    link->next = nullptr;
-    *page.out_end = link;
-    page.out_end = &link->next;
-}
-
-// A buffer of ours at the end of what goes out; nullptr without memory.
-ngx_buf_t* put_buffer(PageCtx& page) noexcept {
-    ngx_chain_t* link = page.free;
-    if (link != nullptr) {
-        page.free = link->next;
-    } else {
-        auto* buffer = static_cast<ngx_buf_t*>(ngx_palloc(page.r->pool, sizeof(ngx_buf_t)));
-        link = buffer == nullptr ? nullptr : link_to(page, buffer);
-        if (link == nullptr) {
-            return nullptr;
-        }
-    }
-    ngx_memzero(link->buf, sizeof(ngx_buf_t));
-    link->buf->tag = kTag;
-    put(page, link);
-    return link->buf;
-}
-
-// A part of a buffer.
-ngx_buf_t* put_slice(PageCtx& page, const ngx_buf_t& from, std::string_view text) noexcept {
-    ngx_buf_t* b = put_buffer(page);
-    if (b == nullptr) {
-        return nullptr;
-    }
-    *b = from;
-    b->tag = kTag;
-    b->pos = str(text).data;
-    b->last = b->pos + text.size();
-    b->shadow = nullptr;
-    b->last_buf = 0;
-    b->last_in_chain = 0;
-    b->flush = 0;
-    b->sync = 0;
-    b->recycled = 0;
-    if (b->in_file) {
-        b->file_pos += b->pos - from.pos;
-        b->file_last = b->file_pos + (b->last - b->pos);
-    }
-    return b;
-}
-
-ngx_buf_t* put_memory(PageCtx& page, std::string_view text) noexcept {
-    ngx_buf_t* b = put_buffer(page);
-    if (b != nullptr) {
-        b->memory = 1;
-        b->pos = str(text).data;
-        b->last = b->pos + text.size();
-    }
-    return b;
-}
-
-ngx_buf_t* put_copy(PageCtx& page, std::string_view text) noexcept {
-    const ngx_str_t stays = copy(page.r->pool, text);
-    return stays.data == nullptr ? nullptr : put_memory(page, view(stays));
-}
-
-// Its text is there at first, and replaced when the ad is found.
-ngx_buf_t* put_slot(PageCtx& page, const ngx_buf_t& from, const html::Piece& piece) noexcept {
-    const auto* text = reinterpret_cast<const u_char*>(piece.text.data());
-    const bool in_buffer = text >= from.pos && text < from.last;
-    ngx_buf_t* b = in_buffer ? put_slice(page, from, piece.text) : put_copy(page, piece.text);
-    if (b == nullptr || page.decided + page.slot_count == kMaxSlots) {
-        return b;
-    }
-    if (page.slots == nullptr) {
-        page.slots = static_cast<PageSlot*>(ngx_palloc(page.r->pool, kMaxSlots * sizeof(PageSlot)));
-        if (page.slots == nullptr) {
-            return nullptr;
-        }
-    }
-    page.slots[page.slot_count++] = {.buffer = b,
-                                     .text = {reinterpret_cast<char*>(b->pos), piece.text.size()},
-                                     .content = piece.content,
-                                     .content_end = piece.content_end};
-    return b;
-}
-
-// What is said of a buffer beside its bytes goes with the last part of it.
-bool end_buffer(PageCtx& page, ngx_buf_t& from, ngx_buf_t* last) noexcept {
-    if (last == nullptr) {
-        if (!from.flush && !from.last_buf && !from.last_in_chain && !from.sync) {
-            from.pos = from.last;
-            from.file_pos = from.file_last;
-            return true;
-        }
-        last = put_buffer(page);
-        if (last == nullptr) {
-            return false;
-        }
-        last->sync = 1;
-    }
-    last->flush = from.flush;
-    last->last_buf = from.last_buf;
-    last->last_in_chain = from.last_in_chain;
-    last->recycled = from.recycled;
-    last->shadow = &from;
-    return true;
-}
-
-// Reads the buffer of the link; false without memory.
-bool read_buffer(PageCtx& page, ngx_chain_t* link) noexcept {
-    ngx_buf_t& b = *link->buf;
-    const bool in_memory = ngx_buf_in_memory(&b);
-    if (!in_memory && ngx_buf_size(&b) > 0) {
-        page.blind = true;
-        page.result = page.decided > 0 ? PageResult::decided : PageResult::unreadable;
-    }
-    const std::string_view text = in_memory ? std::string_view(reinterpret_cast<char*>(b.pos),
-                                                               static_cast<size_t>(b.last - b.pos))
-                                            : std::string_view();
-    ngx_buf_t* last = nullptr;
-    page.cutter.feed(text, b.last_buf || page.blind);
-    for (;;) {
-        const html::Piece piece = page.cutter.next();
-        using Kind = html::Piece::Kind;
-        switch (piece.kind) {
-            case Kind::none:
-                if (text.empty()) {
-                    put(page, link);
-                    return true;
-                }
-                ngx_free_chain(page.r->pool, link);
-                return end_buffer(page, b, last);
-            case Kind::input:
-                if (piece.text.size() == text.size()) {
-                    put(page, link);
-                    return true;
-                }
-                last = put_slice(page, b, piece.text);
-                break;
-            case Kind::kept:
-                last = put_copy(page, piece.text);
-                break;
-            case Kind::slot:
-                last = put_slot(page, b, piece);
-                break;
-            case Kind::list:
-                if (!declare_slots(page, piece.text)) {
-                    return false;
-                }
-                continue;
-            case Kind::doubt:
-                page.result = page.decided > 0 ? PageResult::decided : PageResult::doubt;
-                continue;
-            case Kind::no_memory:
-                return false;
-        }
-        if (last == nullptr) {
-            return false;
-        }
-    }
-}
-
-// ---- sending ----
-
-// Those of ours are kept until they are written: the buffers that they are parts of can be used
-// again then.
-void note_sent(PageCtx& page) noexcept {
-    for (ngx_chain_t* link = page.out; link != nullptr;) {
-        ngx_chain_t* next = link->next;
-        if (link->buf->tag == kTag) {
-            link->next = nullptr;
-            *page.busy_end = link;
-            page.busy_end = &link->next;
-        } else {
-            ngx_free_chain(page.r->pool, link);
-        }
-        link = next;
-    }
-    page.out = nullptr;
-    page.out_end = &page.out;
-}
-
-void free_written(PageCtx& page) noexcept {
-    while (page.busy != nullptr && ngx_buf_size(page.busy->buf) == 0) {
-        ngx_chain_t* link = page.busy;
-        if (ngx_buf_t* shadow = link->buf->shadow) {
-            shadow->pos = shadow->last;
-            shadow->file_pos = shadow->file_last;
-        }
-        page.busy = link->next;
-        link->next = page.free;
-        page.free = link;
-    }
-    if (page.busy == nullptr) {
-        page.busy_end = &page.busy;
-    }
-}
-
-ngx_int_t send_out(PageCtx& page) noexcept {
-    const ngx_int_t rc = next_body_filter(page.r, page.out);
-    note_sent(page);
-    free_written(page);
-    return rc;
-}
-
-ngx_int_t go_on(Worker&, ngx_http_request_t* r, RequestCtx*) noexcept;
-
-ngx_int_t wait_for_write(PageCtx& page) noexcept {
-    Worker* worker = Worker::current();
-    RequestCtx* ctx = context(page.r);
-    if (worker == nullptr || ctx == nullptr) {
-        return NGX_ERROR;
-    }
-    worker->requests.hold(page.r, ctx, go_on);
-    page.waiting = true;
-    page.r->connection->buffered |= kBuffered;
-    return NGX_AGAIN;
-}
-
-// Reads what has come, and sends it, or holds it until its events are written.
-ngx_int_t read_in(PageCtx& page) noexcept {
-    while (ngx_chain_t* link = page.in) {
-        const bool last = link->buf->last_buf;
-        page.in = link->next;
-        if (!read_buffer(page, link)) {
-            return NGX_ERROR;
-        }
-        if (last && page.slot_count == 0) {
-            count_page(page.result);
-        } else if (last) {
-            const bool holds = fill_slots(page);
-            count_page(page.result);
-            return holds ? wait_for_write(page) : send_out(page);
-        }
-    }
-    if (page.slot_count > 0 && fill_slots(page)) {
-        return wait_for_write(page);
-    }
-    return send_out(page);
-}
-
-// The events are written.
-ngx_int_t go_on(Worker&, ngx_http_request_t* r, RequestCtx*) noexcept {
-    ngx_connection_t* c = r->connection;
-    PageCtx& page = *page_of(r);
-    page.waiting = false;
-    c->buffered &= ~kBuffered;
-    ngx_int_t rc = send_out(page);
-    if (rc != NGX_ERROR && page.in != nullptr) {
-        rc = read_in(page);
-    }
-    if (rc == NGX_ERROR) {
-        c->error = 1;
-    }
-    // Whoever makes the page goes on as if the client could take more.
-    if (!c->write->posted) {
-        ngx_post_event(c->write, &ngx_posted_events);
-    }
-    return NGX_DONE;
-}
-
 ngx_int_t body_filter(ngx_http_request_t* r, ngx_chain_t* in) {
     PageCtx* page = page_of(r);
-    if (page == nullptr || r->header_only) {
+    if (page == nullptr || page->state == PageState::known || r->header_only) {
         return next_body_filter(r, in);
     }
     if (in != nullptr && ngx_chain_add_copy(r->pool, &page->in, in) != NGX_OK) {

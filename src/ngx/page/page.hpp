@@ -57,6 +57,12 @@ struct DeclaredSlots {
     FixedVector<Ready, kMaxSlots> ready;
 };
 
+enum class PageState : uint8_t {
+    fresh,  // nothing of it has come
+    read,   // it comes in parts
+    known,  // it was cut by its map
+};
+
 // A page that is being sent, as long as its request.
 struct PageCtx {
     PageCtx(ngx_http_request_t* request, const InjectConf* inject) noexcept
@@ -69,6 +75,8 @@ struct PageCtx {
     ngx_http_request_t* r;
     const InjectConf* conf;
     html::Cutter cutter;
+    ngx_http_output_body_filter_pt next = nullptr;  // behind the filter that cuts it
+    PageState state = PageState::fresh;
     PageResult result = PageResult::no_slot;
     bool waiting = false;  // for the write of its events
     bool blind = false;    // no more slots are filled

@@ -4,7 +4,7 @@
 #include <array>
 #include <span>
 
-#include "ngx/page/page.hpp"
+#include "ngx/page/body.hpp"
 
 namespace ads::ngx {
 
@@ -140,7 +140,7 @@ ngx_int_t add_page_requests(ngx_conf_t* cf) {
     *handler = before_content;
     next_header_filter = ngx_http_top_header_filter;
     ngx_http_top_header_filter = before_conditions;
-    return NGX_OK;
+    return add_known_pages(cf);
 }
 
 }  // namespace ads::ngx

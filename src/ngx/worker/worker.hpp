@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/decide/stop_list.hpp"
+#include "core/html/page_map.hpp"
 #include "core/visitor/user_agent.hpp"
 #include "ledger/ledger.hpp"
 #include "ngx/worker/catalog_view.hpp"
@@ -50,6 +51,8 @@ public:
     // Of the user agents seen last.
     DeviceCache devices;
     AgentHashes agents;  // by the signer
+
+    html::PageMaps pages;  // of files
 
 private:
     static void on_tick(ngx_event_t* event);
