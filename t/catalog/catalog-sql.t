@@ -491,7 +491,7 @@ ANALYZE ads.campaigns, ads.ad_groups, ads.creatives, ads.ad_group_placements, ad
 SQL
     # The query for campaigns. No part of it may run once per group.
     my ($query) = $session->value(q{SELECT prosrc FROM pg_proc WHERE oid = 'ads.catalog_parts'::regproc}) =~ /EXECUTE \$\$(.*?)\$\$/s;
-    $query =~ s/\$1/NULL::bigint[]/g;
+    $query =~ s/\$[12]/NULL::bigint[]/g;
     my $plan = $json->decode($session->value("SET jit = off; SET search_path = pg_catalog, ads; EXPLAIN (ANALYZE, FORMAT JSON) $query"));
     $session->run('RESET search_path; RESET jit');
     my ($most, $nodes) = (0, 0);
