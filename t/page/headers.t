@@ -42,6 +42,12 @@ my $ngx = AdsTest::Nginx->new(
         location /asked/      { proxy_pass http://127.0.0.1:@{[ $origin->port ]}/; $inject }
         location /missing/    { alias html/; error_page 404 /static/page.html; $inject }
         location /shown/      { alias html/; error_page 404 =200 /static/page.html; }
+        location /index/      { alias html/; index page.html; $inject }
+        location /tried/      { try_files /none /static/page.html; }
+        location /sent/       { proxy_pass http://127.0.0.1:%%PORT_origin%%/; proxy_pass_request_headers off; }
+        location /known/      { alias html/; ads_session_cookie spot; $inject }
+        location /shared/     { alias html/; ads_session_cookie spot; ads_inject on cache=keep; }
+        location /limited/    { alias html/; ads_rate_limit zone=few:64k rate=1 window=1d status=silent; $inject }
         location = /moved     { return 302 /static/page.html; $inject }
     }
     server {
@@ -49,6 +55,7 @@ my $ngx = AdsTest::Nginx->new(
         root html;
         location /packed/   { alias html/packed/; gzip_static always; }
         location /wide/     { alias html/; charset utf-16le; }
+        location /sent/     { default_type text/html; add_header X-Accel-Redirect /static/page.html; return 200 x; }
         location /narrow/   { alias html/; charset Windows-1252; }
         add_header Cache-Control 'public, max-age=60'; add_header CDN-Cache-Control 'max-age=60'; add_header Content-MD5 x;
 E
@@ -78,7 +85,7 @@ E
 
 my %conditions = ('If-Modified-Since' => 'Fri, 01 Jan 2100 00:00:00 GMT', Range => 'bytes=0-9');
 for my $where (qw(static/page.html proxied/page.html direct/page.html cached/page.html cached/page.html opened/page.html opened/packed/page.html
-    shown/x proxied/narrow/page.html)) {
+    shown/x index/ tried/x sent/sent/x proxied/narrow/page.html)) {
     for my $headers ({}, {%conditions}, { 'If-None-Match' => '*' }, { 'If-Match' => '"x"' }, { 'If-Unmodified-Since' => 'Fri, 01 Jan 1999 00:00:00 GMT' }) {
         my $got = $ngx->get("/$where", $headers);
         my $what = "/$where" . join '', map { " $_" } sort keys %$headers;
@@ -160,6 +167,19 @@ subtest 'parameters' => sub {
     unlike $ngx->get('/tag/page.html')->{body}, qr{<img src="/spot/impression}, 'pixel=off: none does';
     is plain($ngx->get('/other/other.html')->{body} =~ s/my-place/page-spot/gr), $filled, 'element=';
     is $ngx->get('/other/page.html')->{body}, $page, 'and no other element';
+};
+
+subtest 'visitors' => sub {
+    my $got = $ngx->get('/known/page.html');
+    my ($session) = ($got->{headers}{'set-cookie'} // '') =~ /^spot=([0-9a-f]{32});/;
+    ok $session, 'a session begins with the page';
+    my ($serve) = $got->{body} =~ m{data-inserted="(\w+)"};
+    is_deeply [ map { $_->{session} } grep { sprintf('%016x', $_->{serve}) eq $serve } events($ngx->path('logs/spool')) ], [$session], 'and its ads are for it';
+    is $ngx->get('/known/page.html', { Cookie => "spot=$session" })->{headers}{'set-cookie'}, undef, 'once';
+    is $ngx->get('/shared/page.html')->{headers}{'set-cookie'}, undef, 'and not where a cache would keep it';
+    is plain($ngx->get('/limited/page.html')->{body}), $filled, 'below a limit';
+    unlike $ngx->get('/limited/page.html')->{body}, qr/data-inserted="\w/, 'above it there is no ad';
+    like $ngx->get('/limited/page.html')->{body}, qr{<page-spot data-inserted="" placement="top">top</page-spot>}, 'but what the page has';
 };
 
 subtest 'what goes upstream' => sub {

@@ -108,8 +108,9 @@ private:
         }
         for (size_t i = 0; i < kKeysOfOne && !vocabulary_.keys.empty(); i++) {
             const auto& [name, value] = vocabulary_.keys[rng_.below(vocabulary_.keys.size())];
-            const bool known = std::any_of(probe.texts.begin(), probe.texts.end(),
-                                           [&](const auto& text) { return text.first == name; });
+            const bool known =
+                std::any_of(probe.texts.begin(), probe.texts.end(),
+                            [&wanted = name](const auto& text) { return text.first == wanted; });
             if (!known && rng_.below(2) == 0) {
                 probe.texts.emplace_back(name, rng_.below(2) == 0 ? value : kOther);
             }
