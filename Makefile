@@ -253,6 +253,7 @@ bench: ## ratios of worker CPU per request, against nginx's own handlers
 	@t/bench/ingest --rows 50000
 	@t/bench/creatives
 	@t/bench/worker
+	@t/bench/page
 
 # ---- installing -------------------------------------------------------------------
 # Only what a program needs is installed; gdb finds its symbols in the folder for them.

@@ -183,7 +183,17 @@ void free_written(PageCtx& page) noexcept {
     }
 }
 
+ngx_int_t send_header(PageCtx& page) noexcept {
+    const auto header = page.header;
+    page.header = nullptr;
+    const ngx_int_t rc = header == nullptr ? NGX_OK : header(page.r);
+    return rc == NGX_AGAIN && !page.r->header_only ? NGX_OK : rc;
+}
+
 ngx_int_t send_out(PageCtx& page) noexcept {
+    if (const ngx_int_t rc = send_header(page); rc != NGX_OK) {
+        return rc;
+    }
     // Nothing at all is an error to the filters below.
     if (page.out == nullptr) {
         free_written(page);

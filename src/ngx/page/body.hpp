@@ -24,6 +24,9 @@ bool add_slot(PageCtx& page, ngx_buf_t* buffer, std::string_view text, size_t co
 // What is said of a buffer beside its bytes goes with the last part of it, which may be none.
 bool end_buffer(PageCtx& page, ngx_buf_t& from, ngx_buf_t* last) noexcept;
 
+// The header, if it has not been sent; NGX_OK if the body may follow.
+ngx_int_t send_header(PageCtx& page) noexcept;
+
 ngx_int_t send_out(PageCtx& page) noexcept;
 
 // Sends when the events of the ads are written.

@@ -101,7 +101,13 @@ bool set_visitor(ngx_http_request_t* r, PageCtx& page) noexcept {
     return !visitor->fresh_session || set_session(r, *visitor);
 }
 
-bool make_page(ngx_http_request_t* r, const InjectConf* conf) noexcept {
+// Whether the body comes in the same turn, perhaps as a file: its length is known then, and goes
+// with the header.
+bool comes_at_once(const ngx_http_request_t* r) noexcept {
+    return r->content_handler == nullptr || r->cached;
+}
+
+bool make_page(ngx_http_request_t* r, const InjectConf* conf, off_t length) noexcept {
     void* memory = ngx_palloc(r->pool, sizeof(PageCtx));
     if (memory == nullptr) {
         return false;
@@ -110,6 +116,8 @@ bool make_page(ngx_http_request_t* r, const InjectConf* conf) noexcept {
     auto* page = ::new (memory) PageCtx(r, conf);
     ngx_http_set_ctx(r, page, ngx_http_ads_inject_filter_module);
     page->next = next_body_filter;
+    page->length = length;
+    page->header = comes_at_once(r) ? next_header_filter : nullptr;
     return set_visitor(r, *page);
 }
 
@@ -135,6 +143,7 @@ ngx_int_t header_filter(ngx_http_request_t* r) {
         }
         return next_header_filter(r);
     }
+    const off_t length = r->headers_out.content_length_n;
     drop_answer_headers(r, conf->keeps_cache);
     if (!conf->keeps_cache && !push_header(r, "Cache-Control", str("private, no-store"))) {
         return NGX_ERROR;
@@ -146,7 +155,10 @@ ngx_int_t header_filter(ngx_http_request_t* r) {
         count_page(PageResult::prefetch);
         return next_header_filter(r);
     }
-    return make_page(r, conf) ? next_header_filter(r) : NGX_ERROR;
+    if (!make_page(r, conf, length)) {
+        return NGX_ERROR;
+    }
+    return comes_at_once(r) ? NGX_OK : next_header_filter(r);
 }
 
 // ---- the body ----

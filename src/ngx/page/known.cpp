@@ -121,29 +121,58 @@ bool cut(PageCtx& page, const html::PageMap& map, ngx_buf_t& b) noexcept {
     return last != nullptr && end_buffer(page, b, last);
 }
 
-// The first part of a page: whether it is known.
-ngx_int_t begin_page(PageCtx& page, ngx_chain_t* in) noexcept {
-    ngx_http_request_t* r = page.r;
-    page.state = PageState::read;
-    const html::PageMap* map =
-        is_whole_file(r, in) && !is_changed(r) ? map_of(page, *in->buf) : nullptr;
-    if (map == nullptr) {
-        r->main_filter_need_in_memory = 1;
-        return next_body_filter(r, in);
+void set_length(PageCtx& page, off_t length) noexcept {
+    if (page.header != nullptr) {
+        page.r->headers_out.content_length_n = length;
     }
+}
+
+ngx_int_t begin_known(PageCtx& page, const html::PageMap& map, ngx_chain_t* in) noexcept {
     page.state = PageState::known;
     page.next = next_body_filter;
-    if (map->slots.empty()) {
-        count_page(map->doubt ? PageResult::doubt : PageResult::no_slot);
-        return next_body_filter(r, in);
+    page.result = map.doubt ? PageResult::doubt : PageResult::no_slot;
+    if (map.slots.empty()) {
+        count_page(page.result);
+        set_length(page, page.length);
+        const ngx_int_t rc = send_header(page);
+        return rc == NGX_OK ? next_body_filter(page.r, in) : rc;
     }
-    page.result = map->doubt ? PageResult::doubt : PageResult::no_slot;
-    if (!cut(page, *map, *in->buf) || !declare_slots(page, map->lists)) {
+    if (!cut(page, map, *in->buf) || !declare_slots(page, map.lists)) {
         return NGX_ERROR;
     }
     const bool holds = fill_slots(page);
     count_page(page.result);
+    off_t length = 0;
+    for (const ngx_chain_t* link = page.out; link != nullptr; link = link->next) {
+        length += ngx_buf_size(link->buf);
+    }
+    set_length(page, length);
     return holds ? wait_for_write(page) : send_out(page);
+}
+
+// It is cut as it comes.
+ngx_int_t begin_parts(PageCtx& page, ngx_chain_t* in) noexcept {
+    ngx_http_request_t* r = page.r;
+    page.state = PageState::read;
+    void* memory = ngx_palloc(r->pool, sizeof(html::Cutter));
+    if (memory == nullptr) {
+        return NGX_ERROR;
+    }
+    const auto allocate = [](void* pool, size_t size) -> void* {
+        return ngx_pnalloc(static_cast<ngx_pool_t*>(pool), size);
+    };
+    static_assert(std::is_trivially_destructible_v<html::Cutter>);
+    page.cutter = ::new (memory) html::Cutter(view(page.conf->element), allocate, r->pool);
+    r->main_filter_need_in_memory = 1;
+    const ngx_int_t rc = send_header(page);
+    return rc == NGX_OK ? next_body_filter(r, in) : rc;
+}
+
+// The first part of a page: whether it is known.
+ngx_int_t begin_page(PageCtx& page, ngx_chain_t* in) noexcept {
+    const html::PageMap* map =
+        is_whole_file(page.r, in) && !is_changed(page.r) ? map_of(page, *in->buf) : nullptr;
+    return map == nullptr ? begin_parts(page, in) : begin_known(page, *map, in);
 }
 
 ngx_int_t body_filter(ngx_http_request_t* r, ngx_chain_t* in) {

@@ -66,15 +66,14 @@ enum class PageState : uint8_t {
 // A page that is being sent, as long as its request.
 struct PageCtx {
     PageCtx(ngx_http_request_t* request, const InjectConf* inject) noexcept
-        : r(request), conf(inject), cutter(view(inject->element), allocate, request->pool) {}
-
-    static void* allocate(void* pool, size_t size) {
-        return ngx_pnalloc(static_cast<ngx_pool_t*>(pool), size);
-    }
+        : r(request), conf(inject) {}
 
     ngx_http_request_t* r;
     const InjectConf* conf;
-    html::Cutter cutter;
+    html::Cutter* cutter = nullptr;  // of a page that comes in parts
+    ngx_http_output_header_filter_pt header =
+        nullptr;                                    // what sends the header; nullptr: it is sent
+    off_t length = 0;                               // before its slots are filled; -1: not known
     ngx_http_output_body_filter_pt next = nullptr;  // behind the filter that cuts it
     PageState state = PageState::fresh;
     PageResult result = PageResult::no_slot;

@@ -28,9 +28,9 @@ bool read_buffer(PageCtx& page, ngx_chain_t* link) noexcept {
                                                                static_cast<size_t>(b.last - b.pos))
                                             : std::string_view();
     ngx_buf_t* last = nullptr;
-    page.cutter.feed(text, b.last_buf || page.blind);
+    page.cutter->feed(text, b.last_buf || page.blind);
     for (;;) {
-        const html::Piece piece = page.cutter.next();
+        const html::Piece piece = page.cutter->next();
         using Kind = html::Piece::Kind;
         switch (piece.kind) {
             case Kind::none:
