@@ -107,7 +107,7 @@ EditReport CatalogPublisher::publish(const std::string& text, Term term, Seconds
     EditReport report;
     target_.zone.set_unreadable({});
     KeeperLife& life = target_.zone.head().keeper;
-    const uint64_t hash = catalog::document_hash(text, now);
+    const uint64_t hash = catalog::document_hash(text, now, target_.options);
     if (target_.zone.publishes(hash, target_.state.head().node)) {
         report.outcome = Edit::unchanged;
         target_.zone.set_error({});
@@ -129,7 +129,7 @@ EditReport CatalogPublisher::publish(const std::string& text, Term term, Seconds
 
 EditReport CatalogPublisher::compile_and_put(const std::string& text, uint64_t hash, Term term,
                                              Seconds now) {
-    const auto compiled = catalog::compile(text, hash, now);
+    const auto compiled = catalog::compile(text, hash, now, target_.options);
     if (compiled.ok()) {
         return put(compiled, term, now);
     }

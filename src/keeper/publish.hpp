@@ -18,6 +18,7 @@ struct Target {
     Zone zone;
     State state;
     StateFile* file = nullptr;
+    catalog::Options options;  // how documents are compiled for it
 };
 
 // Publishes the image of a document that was read in this term. `without_counters` is the

@@ -123,7 +123,7 @@ void use_catalog(ngx_cycle_t* cycle, MainConf& conf, const std::string& text) {
     if (text.empty()) {
         return;
     }
-    auto compiled = catalog::compile(text, clock_of(conf) / 1000);
+    auto compiled = catalog::compile(text, clock_of(conf) / 1000, catalog_options(conf));
     if (!compiled.ok() || compiled.bytes.size() > setup.target.zone.head().half_size) {
         return;  // the keeper says what is wrong with it
     }

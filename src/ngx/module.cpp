@@ -8,6 +8,9 @@
 namespace {
 
 ngx_int_t finish(ngx_conf_t* cf) {
+    if (ads::ngx::check_frame_origin(cf) != NGX_OK) {
+        return NGX_ERROR;
+    }
     for (const auto step :
          {ads::ngx::see_variables, ads::ngx::add_limits, ads::ngx::add_page_requests}) {
         if (step(cf) != NGX_OK) {

@@ -94,3 +94,17 @@ test('pages of other origins show frames where ads_cors allows it', async tab =>
   equal(await text(embed.replace('127.0.0.1', 'localhost')), true, 'an origin that is named');
   equal(await text(embed.replace('127.0.0.1', 'other.localhost')), false, 'one that is not');
 }, {console: [/frame-ancestors|Framing/]});
+
+test('a tag: its scripts run on a host of their own, without an origin, and its click is counted', async (tab, {context}) => {
+  const before = await counts(16);
+  await tab.open(spot('partner'));
+  await tab.waitFor('viewable');
+  const frame = await frameOf(tab, 'partner');
+  equal([new URL(frame.url()).hostname, (await (await frame.frameElement()).getAttribute('sandbox'))], ['frames.localhost', 'allow-scripts allow-popups allow-popups-to-escape-sandbox'], 'the frame');
+  equal(await frame.evaluate(() => document.body.lastChild.textContent.trim()), 'null not reached', 'what its script finds');
+  const [landing] = await Promise.all([context.waitForEvent('page'), frame.locator('#link').click()]);
+  await landing.waitForURL(/landing\.html\?ad=16$/);
+  equal((await counts(16)).clicks - before.clicks, 1, 'clicks');
+  await tab.page.goto(frame.url().replace('frames.localhost', '127.0.0.1'));
+  equal(await tab.page.evaluate(() => [document.title, document.body.childNodes.length]), ['this host does not show tags', 0], 'on the host of the page');
+}, {console: [/404/]});

@@ -29,7 +29,7 @@ sub group {
 my @Slots = (
     [ 'top', 728, 90 ], [ 'side', 300, 250 ], [ 'low', 300, 250 ], [ 'large', 970, 250 ], [ 'text' ], [ 'markup', 300, 250 ], [ 'third', 300, 250 ],
     [ 'empty', 300, 250 ], [ 'broken', 300, 250 ], [ 'left', 160, 600 ], [ 'right', 160, 600 ], [ 'first', 300, 50 ], [ 'second', 300, 50 ], [ 'section', 300, 50 ],
-    [ 'whole', 300, 100 ], [ 'links', 300, 250 ], [ 'script', 300, 250 ],
+    [ 'whole', 300, 100 ], [ 'links', 300, 250 ], [ 'script', 300, 250 ], [ 'partner', 300, 250 ],
 );
 my $catalog = catalog({
     placements => [ map { my ($id, $width, $height, %more) = @$_; { id => $id, $width ? (width => $width, height => $height) : (), %more } } @Slots ],
@@ -43,6 +43,14 @@ my $catalog = catalog({
                 group(14, 'links', 300, 250, creative => { type => 'html', content => { markup => '<a href="{click_url}">One</a> <a href="{click_url}">Two</a>' } }),
                 group(15, 'script', 300, 250, creative => { type => 'html', content => { markup =>
                     qq(<p>Script</p><script>fetch("$site/stolen-1")</script><script src="$site/stolen-2.js"></script><img src="x" onerror="fetch('$site/stolen-3')">) } }),
+                group(16, 'partner', 300, 250, creative => { type => 'tag', content => { markup => <<'EOM' } }),
+<a id="link" href="{click_url}">Partner</a>
+<script>
+let page = 'not reached';
+try { page = parent.document.title; } catch {}
+document.body.append(` ${origin} ${page}`);
+</script>
+EOM
                 group(10, 'left', 160, 600, together => 'skin'), group(11, 'right', 160, 600, together => 'skin'),
                 group(12, 'section', 300, 50, targeting => { keys => { section => ['sport'] } }),
                 group(13, 'section', 300, 50, priority => 'house'),
@@ -54,9 +62,10 @@ my $catalog = catalog({
 
 my $ngx = AdsTest::Nginx->new(
     port => $port,
-    http => http_conf(state => 'logs/state', catalog => write_temp('browser.json', $catalog), more => <<'EOH'),
+    http => http_conf(state => 'logs/state', catalog => write_temp('browser.json', $catalog), more => <<'EOH' =~ s/%%PORT%%/$port/r),
     types { text/html html; image/svg+xml svg; text/css css; text/javascript js; }
     log_format requests '$request_method $uri $args $status $http_sec_purpose';
+    ads_frame_origin http://frames.localhost:%%PORT%% advertiser=acme;
     map $uri $policy {
         ~^/strict/ "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' https:; frame-src 'self'; style-src 'self'; require-trusted-types-for 'script'";
     }
@@ -66,6 +75,14 @@ EOH
         ads_explain on;
         ads_cors http://localhost:$port;
         location / { add_header Content-Security-Policy \$policy; }
+    }
+    server {
+        listen 127.0.0.1:$port;
+        server_name frames.localhost;
+        ads_cors $site;
+        location = /spot/frame { ads_frame; }
+        location = /spot/click { ads_track click; }
+        location / { return 404; }
 EOC
 
 my %color = (top => '#1c2541', side => '#7a1f3d', low => '#1f5f3d', large => '#5a3d7a', left => '#7a5a1f', right => '#1f5a7a');

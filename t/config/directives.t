@@ -22,7 +22,7 @@ directive_blocks(
     ads_secret  => '$TEST_NGINX_SECRET',
 );
 
-plan tests => 147;
+plan tests => 161;
 no_shuffle();
 run_tests();
 
@@ -704,3 +704,70 @@ ads: ads_frame needs ads_catalog in the http block in
 --- must_die
 --- error_log
 ads: ads_frame: this location already has a handler in
+
+
+
+=== TEST 70: ads_frame_origin: with a path
+--- ads
++ads_frame_origin https://frames.example/ advertiser=acme;
+--- must_die
+--- error_log
+ads: invalid value "https://frames.example/" in "ads_frame_origin": must be like https://frames.example.net, with a port if need be, without a path in
+
+
+
+=== TEST 71: ads_frame_origin: an unknown parameter
+--- ads
++ads_frame_origin https://frames.example acme;
+--- must_die
+--- error_log
+ads: invalid parameter "acme" in "ads_frame_origin": must be advertiser=NAME in
+
+
+
+=== TEST 72: ads_frame_origin: without advertisers
+--- ads
++ads_frame_origin https://frames.example;
+--- must_die
+--- error_log
+invalid number of arguments in "ads_frame_origin" directive
+
+
+
+=== TEST 73: ads_frame_origin: a server of pages by root
+--- ads
++ads_frame_origin https://frames.example:8443 advertiser=acme;
++server { server_name a.example frames.example; listen 127.0.0.1:1; root /srv; location = /spot/frame { ads_frame; } }
+--- must_die
+--- error_log
+ads: invalid value "https://frames.example:8443" in "ads_frame_origin": the server "frames.example" serves pages; must be a host that has only ads_frame, ads_track and "return" in
+
+
+
+=== TEST 74: ads_frame_origin: a location with files
+--- ads
++ads_frame_origin https://frames.example:8443 advertiser=acme;
++server { server_name a.example frames.example; listen 127.0.0.1:1; location = /spot/frame { ads_frame; } location /a/ { location /a/b/ { alias /srv/; } } }
+--- must_die
+--- error_log
+ads: invalid value "https://frames.example:8443" in "ads_frame_origin": the server "frames.example" serves pages; must be a host that has only ads_frame, ads_track and "return" in
+
+
+
+=== TEST 75: ads_frame_origin: a proxy behind a regular expression
+--- ads
++ads_frame_origin https://frames.example:8443 advertiser=acme;
++server { server_name a.example frames.example; listen 127.0.0.1:1; location ~ x { proxy_pass http://127.0.0.1:1; } }
+--- must_die
+--- error_log
+ads: invalid value "https://frames.example:8443" in "ads_frame_origin": the server "frames.example" serves pages; must be a host that has only ads_frame, ads_track and "return" in
+
+
+
+=== TEST 76: ads_frame_origin: a server that shows frames and nothing else
+--- ads
++ads_frame_origin https://frames.example advertiser=acme;
++server { server_name frames.example; listen 127.0.0.1:$TEST_NGINX_SERVER_PORT; location = /spot/frame { ads_frame; } location = /spot/click { ads_track click; } location / { return 404; } }
+--- request
+GET /spot/serve?placement=top
+--- response_body_like: "creative":31

@@ -274,8 +274,8 @@ private:
             add("--placement", query.placement, "Only what may be served there", "ID");
         }
         if (kind_ == Kind::creative) {
-            app.add_option("--type", query.type, "image, html, native")
-                ->check(one_of({"image", "html", "native"}))
+            app.add_option("--type", query.type, "image, html, native, tag")
+                ->check(one_of({"image", "html", "native", "tag"}))
                 ->option_text("TYPE");
         }
         add("--search", query.search, "Only with this text in id, name, advertiser or click URL",

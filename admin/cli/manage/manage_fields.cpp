@@ -73,7 +73,7 @@ constexpr auto kAdGroup = std::to_array<Field>({
 });
 
 constexpr auto kCreative = std::to_array<Field>({
-    {"--type", "type", As::text, "NAME", "image, html or native"},
+    {"--type", "type", As::text, "NAME", "image, html, native or tag"},
     {"--name", "name", As::text, "TEXT", "Its name"},
     {"--status", "status", As::text, "STATUS", "draft, scheduled, active, paused"},
     {"--weight", "weight", As::number, "N", "Its share of the draw"},
@@ -100,7 +100,7 @@ constexpr auto kPlacement = std::to_array<Field>({
     {"--status", "status", As::text, "STATUS", "active or paused"},
     {"--width", "width", As::number, "N", "Pixels; 0 takes any creative"},
     {"--height", "height", As::number, "N", "Pixels"},
-    {"--types", "types", As::list, "LIST", "image, html, native; none: all"},
+    {"--types", "types", As::list, "LIST", "image, html, native, tag; none: all"},
     {"--select", "select", As::text, "NAME", "By weight or by price"},
     {"--floor", "floor_cents", As::money, "AMOUNT", "The least eCPM, like 0.50"},
 });

@@ -150,7 +150,8 @@ BEGIN
             RETURN false;
         END IF;
     END IF;
-    IF type = 'html' THEN
+    -- As text: a value that a migration adds cannot be used in the same transaction.
+    IF type::text IN ('html', 'tag') THEN
         RETURN coalesce(content ->> 'markup' <> '', false);
     ELSIF type <> 'image' THEN
         RETURN true;

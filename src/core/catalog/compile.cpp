@@ -25,7 +25,8 @@ namespace {
 class Compiler final : public Taker {
 public:
     // `expected` is about what the image will have.
-    Compiler(Seconds now, size_t expected) : now_(now), build_(expected), zones_(now, build_) {
+    Compiler(Seconds now, size_t expected, const Options& options)
+        : now_(now), options_(options), build_(expected), zones_(now, build_) {
         // Room that is not needed is never touched, and what grows would be copied in one go.
         creatives_.reserve(expected / 128);
         aims_.reserve(expected / 16);
@@ -205,7 +206,10 @@ private:
         r.width = static_cast<uint16_t>(creative.width);
         r.height = static_cast<uint16_t>(creative.height);
         r.type = creative.type;
-        r.status = creative.status;
+        // What is paused is not served, and its frame shows nothing.
+        r.status = creative.type == CreativeType::tag && !options_.allows_tags(c.advertiser)
+                       ? Status::paused
+                       : creative.status;
         r.has_macros = creative.click_url.find('{') != std::string::npos;
         r.click_url = build_.text(creative.click_url);
         r.json_head = build_.unique_text(f.json_head);
@@ -515,6 +519,7 @@ private:
     }
 
     const Seconds now_;
+    const Options& options_;
     Builder build_;
     Aims aims_;
     Names slugs_;  // of placements
@@ -544,7 +549,8 @@ private:
 }  // namespace
 
 std::vector<char> lay_out(Document document, uint64_t hash, Seconds now) {
-    Compiler compiler(now, 0);
+    const Options options;
+    Compiler compiler(now, 0, options);
     compiler.take_currency(std::move(document.currency));
     compiler.take_placements(std::move(document.placements));
     for (auto& campaign : document.campaigns) {
@@ -554,10 +560,11 @@ std::vector<char> lay_out(Document document, uint64_t hash, Seconds now) {
     return compiler.finish(hash);
 }
 
-Compiled compile(std::string_view json, uint64_t hash, Seconds now) noexcept {
+Compiled compile(std::string_view json, uint64_t hash, Seconds now,
+                 const Options& options) noexcept {
     Compiled result;
     try {
-        Compiler compiler(now, 2 * json.size());
+        Compiler compiler(now, 2 * json.size(), options);
         Faults faults = read_document(json, compiler, kMaxErrors);
         if (faults.errors.empty()) {
             result.bytes = compiler.finish(hash);

@@ -2,6 +2,8 @@
 // entry to the compiler: nothing is thrown past it.
 #pragma once
 
+#include <algorithm>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,14 +24,26 @@ struct Compiled {
     Image image() const noexcept { return Image(bytes.data()); }
 };
 
+// What a node allows, whatever the document says.
+struct Options {
+    bool any_tags = true;                      // creatives of type tag: of all advertisers,
+    std::vector<std::string> tag_advertisers;  // or of these only
+
+    bool allows_tags(std::string_view advertiser) const noexcept {
+        return any_tags || std::find(tag_advertisers.begin(), tag_advertisers.end(), advertiser) !=
+                               tag_advertisers.end();
+    }
+};
+
 // What an image's hash is made of: equal means there is nothing to publish.
-uint64_t document_hash(std::string_view json, Seconds now) noexcept;
+uint64_t document_hash(std::string_view json, Seconds now, const Options& options = {}) noexcept;
 
 // A document with that hash.
-Compiled compile(std::string_view json, uint64_t hash, Seconds now) noexcept;
+Compiled compile(std::string_view json, uint64_t hash, Seconds now,
+                 const Options& options = {}) noexcept;
 
-inline Compiled compile(std::string_view json, Seconds now) noexcept {
-    return compile(json, document_hash(json, now), now);
+inline Compiled compile(std::string_view json, Seconds now, const Options& options = {}) noexcept {
+    return compile(json, document_hash(json, now, options), now, options);
 }
 
 // The same from a parsed document without errors. May throw.

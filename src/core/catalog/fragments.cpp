@@ -65,6 +65,14 @@ void render_html(const Creative& creative, Fragments& f) {
     f.html_tail += "</body></html>";
 }
 
+// A third party's markup: it has links of its own, or scripts that make them.
+void render_tag(const Creative& creative, Fragments& f) {
+    f.html_head =
+        "<!doctype html><html><head><meta charset=\"utf-8\"><title>Advertisement</title>"
+        "<base target=\"_blank\"><style>html,body{margin:0;overflow:hidden}</style></head><body>";
+    f.html_tail = std::string(field(creative, "markup")) + "</body></html>";
+}
+
 // An element of a native creative.
 std::string native_part(std::string_view name, std::string_view value) {
     if (name == "image") {
@@ -105,7 +113,8 @@ Fragments render_fragments(const Campaign& campaign, const AdGroup& group,
     f.json_head = "\"campaign\":" + std::to_string(campaign.id) +
                   ",\"ad_group\":" + std::to_string(group.id) +
                   ",\"creative\":" + std::to_string(creative.id) + ",\"experiment\":";
-    f.json_tail = ",\"content\":" + creative.content;
+    // The markup of a tag is for its frame only.
+    f.json_tail = ",\"content\":" + (creative.type == CreativeType::tag ? "{}" : creative.content);
     switch (creative.type) {
         case CreativeType::image:
             render_image(creative, f);
@@ -115,6 +124,9 @@ Fragments render_fragments(const Campaign& campaign, const AdGroup& group,
             break;
         case CreativeType::native:
             render_native(creative, f);
+            break;
+        case CreativeType::tag:
+            render_tag(creative, f);
             break;
     }
     return f;

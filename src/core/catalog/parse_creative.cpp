@@ -69,7 +69,7 @@ void read_content(const Node& node, std::optional<CreativeType> type, Creative& 
             }
         }
     }
-    if (type == CreativeType::html) {
+    if (type == CreativeType::html || type == CreativeType::tag) {
         const Node markup = object.need("markup");
         if (markup.text() == "") {
             markup.fail("must not be empty");

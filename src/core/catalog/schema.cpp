@@ -303,8 +303,10 @@ Shape content() {
                   "The address of the image: https, http or a path."};
     const Key alt{"alt", text(kMaxField), "\"Autumn sale\"", kRequired,
                   "Alternative text of the image."};
-    const Key markup{"markup", text(kMaxField), "\"<p>Autumn sale</p>\"", kRequired,
-                     "HTML, shown in a sandboxed frame."};
+    const Key markup{
+        "markup", text(kMaxField), "\"<p>Autumn sale</p>\"", kRequired,
+        "HTML, shown in a sandboxed frame; of a tag it may have scripts. {click_url} in "
+        "it is where a click is counted."};
     return {"object", ",\"properties\":{" + one(src) + "," + one(alt) + "," + one(markup) + "}" +
                           ",\"additionalProperties\":{\"type\":\"string\",\"maxLength\":" +
                           std::to_string(kMaxField) +
@@ -327,12 +329,13 @@ Shape creative() {
          size_keys("Pixels; 0 fits every placement.", "Pixels; set if and only if `width` is.")) {
         keys.push_back(std::move(key));
     }
-    keys.push_back({"content",
-                    content(),
-                    {},
-                    kRequired,
-                    "1 to 100 strings: of an image `src` and `alt`, of html `markup`, of native "
-                    "whatever the page's template needs."});
+    keys.push_back(
+        {"content",
+         content(),
+         {},
+         kRequired,
+         "1 to 100 strings: of an image `src` and `alt`, of html and tag `markup`, of native "
+         "whatever the page's template needs."});
     keys.push_back({"click_url", text(kMaxUrl, "^https?://[^ \\\\]+$"),
                     "\"https://acme.example/autumn?c={click_id}\"", kRequired,
                     "Where a click leads. Behind the host it may have the macros {click_id}, "
@@ -346,7 +349,8 @@ Shape creative() {
                     "The same macros."});
     return object(
         keys, ",\"allOf\":[" + needs("image", "src", {}) + "," +
-                  needs("html", "markup", ",\"properties\":{\"markup\":{\"minLength\":1}}") + "]");
+                  needs("html", "markup", ",\"properties\":{\"markup\":{\"minLength\":1}}") + "," +
+                  needs("tag", "markup", ",\"properties\":{\"markup\":{\"minLength\":1}}") + "]");
 }
 
 Shape ad_group() {

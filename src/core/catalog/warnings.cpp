@@ -136,6 +136,7 @@ private:
         std::string text = "is " +
                            std::string(creative.type == CreativeType::image  ? "an image"
                                        : creative.type == CreativeType::html ? "HTML"
+                                       : creative.type == CreativeType::tag  ? "a tag"
                                                                              : "native") +
                            " of " + size_text(creative) + ", which fits no placement" +
                            (named ? " of its ad group: " : ": ");

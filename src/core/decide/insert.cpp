@@ -17,12 +17,12 @@ void put_tracking(Out& out, std::string_view name, std::string_view base,
 
 }  // namespace
 
-size_t insertion_size(const Image& image, const Ad& ad, std::string_view base) noexcept {
+size_t insertion_size(const Image& image, const Ad& ad, const AdUrls& urls) noexcept {
     // 160 characters of names, the size and the type.
-    return 224 + 3 * (base.size() + kTokenChars) + html_size(image, ad, base);
+    return 224 + 3 * (urls.base.size() + kTokenChars) + html_size(image, ad, urls);
 }
 
-void render_attributes(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept {
+void render_attributes(Out& out, const Image& image, const Ad& ad, const AdUrls& urls) noexcept {
     const AdSize size = size_of(image, ad);
     out.put(" data-inserted=\"");
     out.hex64(ad.serve);
@@ -32,23 +32,23 @@ void render_attributes(Out& out, const Image& image, const Ad& ad, std::string_v
     out.number(size.width);
     out.put("\" data-height=\"");
     out.number(size.height);
-    put_tracking(out, "impression", base, Ad::text(ad.impression));
-    put_tracking(out, "viewable", base, Ad::text(ad.viewable));
-    put_tracking(out, "click", base, Ad::text(ad.click));
+    put_tracking(out, "impression", urls.base, Ad::text(ad.impression));
+    put_tracking(out, "viewable", urls.base, Ad::text(ad.viewable));
+    put_tracking(out, "click", urls.base, Ad::text(ad.click));
     out.put('"');
 }
 
-void render_content(Out& out, const Image& image, const Ad& ad, std::string_view base,
+void render_content(Out& out, const Image& image, const Ad& ad, const AdUrls& urls,
                     bool pixel) noexcept {
-    (pixel ? render_html : render_creative)(out, image, ad, base);
+    (pixel ? render_html : render_creative)(out, image, ad, urls);
 }
 
 void render_slot(Out& out, const Image& image, const SlotText& slot, const Ad& ad,
-                 std::string_view base, bool pixel) noexcept {
+                 const AdUrls& urls, bool pixel) noexcept {
     out.put(slot.text.substr(0, slot.name_end));
-    render_attributes(out, image, ad, base);
+    render_attributes(out, image, ad, urls);
     out.put(slot.text.substr(slot.name_end, slot.content - slot.name_end));
-    render_content(out, image, ad, base, pixel);
+    render_content(out, image, ad, urls, pixel);
     out.put(slot.text.substr(slot.content_end));
 }
 

@@ -15,9 +15,9 @@ struct SlotText {
 
 // What goes into a slot, apart from where: attributes behind its name, and the ad as its content.
 // An upper bound of both together, and each of them.
-size_t insertion_size(const Image& image, const Ad& ad, std::string_view base) noexcept;
-void render_attributes(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept;
-void render_content(Out& out, const Image& image, const Ad& ad, std::string_view base,
+size_t insertion_size(const Image& image, const Ad& ad, const AdUrls& urls) noexcept;
+void render_attributes(Out& out, const Image& image, const Ad& ad, const AdUrls& urls) noexcept;
+void render_content(Out& out, const Image& image, const Ad& ad, const AdUrls& urls,
                     bool pixel) noexcept;
 
 // The attribute of a slot for which there is no ad: its content stays.
@@ -26,7 +26,7 @@ inline constexpr std::string_view kUnfilled = " data-inserted=\"\"";
 // A slot with an ad. The new attributes stand before those of the page: of two with one name the
 // first counts.
 void render_slot(Out& out, const Image& image, const SlotText& slot, const Ad& ad,
-                 std::string_view base, bool pixel) noexcept;
+                 const AdUrls& urls, bool pixel) noexcept;
 
 // The same of what was rendered before; without content that of the page stays.
 void render_slot(Out& out, const SlotText& slot, std::string_view attributes,

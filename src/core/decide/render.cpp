@@ -28,7 +28,16 @@ void put_viewable(Out& out, AdSize size) noexcept {
                                                    : ",\"viewable\":{\"share\":0.5,\"seconds\":1}");
 }
 
-void put_ad(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept {
+// Markup is not for the page itself.
+bool needs_frame(const CreativeRecord& creative) noexcept {
+    return creative.type == CreativeType::html || creative.type == CreativeType::tag;
+}
+
+std::string_view frame_base(const AdUrls& urls, const CreativeRecord& creative) noexcept {
+    return creative.type == CreativeType::tag ? urls.tag_base : urls.base;
+}
+
+void put_ad(Out& out, const Image& image, const Ad& ad, const AdUrls& urls) noexcept {
     const auto& placement = image.placements()[ad.pick.placement];
     const auto& creative = image.creatives()[ad.pick.creative];
     out.put("{\"placement\":\"");
@@ -50,24 +59,26 @@ void put_ad(Out& out, const Image& image, const Ad& ad, std::string_view base) n
     out.put(image.text(creative.json_tail));
     put_viewable(out, size);
     out.put(",\"impression_url\":\"");
-    put_url(out, base, "impression", Ad::text(ad.impression));
+    put_url(out, urls.base, "impression", Ad::text(ad.impression));
     out.put("\",\"click_url\":\"");
-    put_url(out, base, "click", Ad::text(ad.click));
+    put_url(out, urls.base, "click", Ad::text(ad.click));
     out.put("\",\"viewable_url\":\"");
-    put_url(out, base, "viewable", Ad::text(ad.viewable));
-    if (creative.type == CreativeType::html) {
+    put_url(out, urls.base, "viewable", Ad::text(ad.viewable));
+    if (needs_frame(creative)) {
         out.put("\",\"frame_url\":\"");
-        put_url(out, base, "frame", Ad::text(ad.impression));
+        put_url(out, frame_base(urls, creative), "frame", Ad::text(ad.impression));
     }
     out.put("\",\"serve_id\":\"");
     out.hex64(ad.serve);
     out.put("\"}");
 }
 
-// A frame shows markup without scripts, forms or our origin, whatever the page allows.
-void put_frame(Out& out, std::string_view base, const Ad& ad, AdSize size) noexcept {
+// A frame shows markup without our origin, whatever the page allows; the scripts of a tag stand on
+// a host of their own.
+void put_frame(Out& out, const AdUrls& urls, const CreativeRecord& creative, const Ad& ad,
+               AdSize size) noexcept {
     out.put("<iframe src=\"");
-    put_url(out, base, "frame", Ad::text(ad.impression));
+    put_url(out, frame_base(urls, creative), "frame", Ad::text(ad.impression));
     out.put("\" width=\"");
     if (size.width == 0) {
         out.put("100%\"");
@@ -77,10 +88,10 @@ void put_frame(Out& out, std::string_view base, const Ad& ad, AdSize size) noexc
         out.number(size.height);
         out.put('"');
     }
+    out.put(" title=\"Advertisement\" scrolling=\"no\" frameborder=\"0\" align=\"top\" sandbox=\"");
+    out.put(creative.type == CreativeType::tag ? "allow-scripts " : "");
     out.put(
-        " title=\"Advertisement\" scrolling=\"no\" frameborder=\"0\" align=\"top\" "
-        "sandbox=\"allow-popups allow-popups-to-escape-sandbox\" "
-        "referrerpolicy=\"no-referrer\"></iframe>");
+        "allow-popups allow-popups-to-escape-sandbox\" referrerpolicy=\"no-referrer\"></iframe>");
 }
 
 constexpr std::string_view kClickMacro = "{click_url}";
@@ -107,32 +118,34 @@ void mint_tokens(Ad& ad, const Image& image, const Token& base, const Key& key) 
     mint_all(tokens, key, std::array<char*, 3>{ad.impression, ad.viewable, ad.click});
 }
 
-size_t json_size(const Image& image, std::span<const Ad> ads, std::string_view base) noexcept {
+size_t json_size(const Image& image, std::span<const Ad> ads, const AdUrls& urls) noexcept {
     size_t size = 16;
     for (const auto& ad : ads) {
         const auto& c = image.creatives()[ad.pick.creative];
         // 290 characters of names and punctuation, three numbers, the serve id.
-        size += 352 + 4 * (base.size() + kTokenChars) + c.json_head.size + c.json_tail.size +
+        size += 352 + 4 * (urls.base.size() + kTokenChars) + urls.tag_base.size() +
+                c.json_head.size + c.json_tail.size +
                 image.placements()[ad.pick.placement].slug.size;
     }
     return size;
 }
 
-size_t html_size(const Image& image, const Ad& ad, std::string_view base) noexcept {
+size_t html_size(const Image& image, const Ad& ad, const AdUrls& urls) noexcept {
     const auto& c = image.creatives()[ad.pick.creative];
     // 310 characters of the frame and the pixel.
-    return 384 + kDocumentHead.size() + kDocumentTail.size() + 2 * (base.size() + kTokenChars) +
-           (c.type == CreativeType::html ? 0 : c.html_head.size + c.html_tail.size);
+    return 384 + kDocumentHead.size() + kDocumentTail.size() +
+           2 * (urls.base.size() + kTokenChars) + urls.tag_base.size() +
+           (needs_frame(c) ? 0 : c.html_head.size + c.html_tail.size);
 }
 
-void render_json(Out& out, const Image& image, std::span<const Ad> ads, std::string_view base,
+void render_json(Out& out, const Image& image, std::span<const Ad> ads, const AdUrls& urls,
                  std::string_view more) noexcept {
     out.put("{\"ads\":[");
     for (size_t i = 0; i < ads.size(); i++) {
         if (i > 0) {
             out.put(',');
         }
-        put_ad(out, image, ads[i], base);
+        put_ad(out, image, ads[i], urls);
     }
     out.put(']');
     out.put(more);
@@ -146,27 +159,27 @@ AdSize size_of(const Image& image, const Ad& ad) noexcept {
                                : AdSize{placement.width, placement.height};
 }
 
-void render_creative(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept {
+void render_creative(Out& out, const Image& image, const Ad& ad, const AdUrls& urls) noexcept {
     const auto& creative = image.creatives()[ad.pick.creative];
-    if (creative.type == CreativeType::html) {
-        put_frame(out, base, ad, size_of(image, ad));
+    if (needs_frame(creative)) {
+        put_frame(out, urls, creative, ad, size_of(image, ad));
     } else {
         out.put(image.text(creative.html_head));
-        put_url(out, base, "click", Ad::text(ad.click));
+        put_url(out, urls.base, "click", Ad::text(ad.click));
         out.put(image.text(creative.html_tail));
     }
 }
 
-void render_html(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept {
-    render_creative(out, image, ad, base);
+void render_html(Out& out, const Image& image, const Ad& ad, const AdUrls& urls) noexcept {
+    render_creative(out, image, ad, urls);
     out.put("<img src=\"");
-    put_url(out, base, "impression", Ad::text(ad.impression));
+    put_url(out, urls.base, "impression", Ad::text(ad.impression));
     out.put("\" width=\"1\" height=\"1\" alt=\"\" hidden>");
 }
 
-void render_document(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept {
+void render_document(Out& out, const Image& image, const Ad& ad, const AdUrls& urls) noexcept {
     out.put(kDocumentHead);
-    render_html(out, image, ad, base);
+    render_html(out, image, ad, urls);
     out.put(kDocumentTail);
 }
 
@@ -179,11 +192,11 @@ size_t frame_size(const Image& image, const CreativeRecord& creative,
 
 void render_frame(Out& out, const Image& image, const CreativeRecord& creative,
                   std::string_view click_url) noexcept {
-    const bool whole = creative.type == CreativeType::html;
+    const bool whole = needs_frame(creative);
     std::string_view rest = image.text(creative.html_tail);
     out.put(whole ? std::string_view() : kDocumentHead);
     out.put(image.text(creative.html_head));
-    out.put(click_url);
+    out.put(creative.type == CreativeType::tag ? std::string_view() : click_url);
     for (size_t at = rest.find(kClickMacro); whole && at != std::string_view::npos;
          at = rest.find(kClickMacro)) {
         out.put(rest.substr(0, at));

@@ -27,21 +27,30 @@ struct Ad {
 // Fills the tokens of an ad. `base` has everything but type, price and MAC.
 void mint_tokens(Ad& ad, const Image& image, const Token& base, const Key& key) noexcept;
 
+// Where the URLs of ads lead.
+struct AdUrls {
+    AdUrls(std::string_view prefix, std::string_view tag_prefix = {}) noexcept
+        : base(prefix), tag_base(tag_prefix) {}
+
+    std::string_view base;
+    std::string_view tag_base;  // of the frames of tags; empty: there are none
+};
+
 // Upper bounds of what the renderers below will write. Close ones: memory of a
 // request is best kept within one block.
-size_t json_size(const Image& image, std::span<const Ad> ads, std::string_view base) noexcept;
-size_t html_size(const Image& image, const Ad& ad, std::string_view base) noexcept;
+size_t json_size(const Image& image, std::span<const Ad> ads, const AdUrls& urls) noexcept;
+size_t html_size(const Image& image, const Ad& ad, const AdUrls& urls) noexcept;
 
 // {"ads":[…]} with `more` members before the closing brace.
-void render_json(Out& out, const Image& image, std::span<const Ad> ads, std::string_view base,
+void render_json(Out& out, const Image& image, std::span<const Ad> ads, const AdUrls& urls,
                  std::string_view more = {}) noexcept;
 
 // The ad and its pixel, to be placed in a page. It has no style of its own: the page's policy
 // might forbid it.
-void render_html(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept;
+void render_html(Out& out, const Image& image, const Ad& ad, const AdUrls& urls) noexcept;
 
 // The ad without its pixel.
-void render_creative(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept;
+void render_creative(Out& out, const Image& image, const Ad& ad, const AdUrls& urls) noexcept;
 
 // The size of an ad in CSS pixels: that of the creative, or else that of its placement.
 struct AdSize {
@@ -51,7 +60,7 @@ struct AdSize {
 AdSize size_of(const Image& image, const Ad& ad) noexcept;
 
 // The same as a document without margins, for a frame.
-void render_document(Out& out, const Image& image, const Ad& ad, std::string_view base) noexcept;
+void render_document(Out& out, const Image& image, const Ad& ad, const AdUrls& urls) noexcept;
 
 // One creative in a document of its own, and an upper bound of its size.
 size_t frame_size(const Image& image, const CreativeRecord& creative,

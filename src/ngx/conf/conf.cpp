@@ -345,6 +345,8 @@ ngx_command_t commands[] = {
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("ads_frame"), NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS, set_frame,
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("ads_frame_origin"), NGX_HTTP_MAIN_CONF | NGX_CONF_2MORE, set_frame_origin,
+     NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
     {ngx_string("ads_tag"), NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS | NGX_CONF_TAKE12, set_tag,
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("ads_slots_css"), NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS | NGX_CONF_TAKE1,
@@ -444,6 +446,7 @@ char* init_main_conf(ngx_conf_t* cf, void* conf) {
         return conf_error();
     }
     main->setup = new Setup;
+    main->setup->target.options = catalog_options(*main);
     cleanup->data = main->setup;
     cleanup->handler = destroy_setup;
     main->setup->spool_folder.assign(view(main->spool_path));
@@ -474,6 +477,9 @@ char* merge_loc_conf(ngx_conf_t* cf, void* parent, void* child) {
     auto* to = static_cast<LocConf*>(child);
     ngx_conf_merge_str_value(to->base, from->base, "");
     ngx_conf_merge_str_value(to->location_base, from->location_base, "/");
+    if (merge_tag_base(cf, to) != conf_ok()) {
+        return conf_error();
+    }
     ngx_conf_merge_value(to->track, from->track, kAnyType);
     ngx_conf_merge_value(to->detail, from->detail, 0);
     ngx_conf_merge_value(to->anonymous_cap, from->anonymous_cap, kNoCap);

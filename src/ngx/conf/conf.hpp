@@ -53,7 +53,9 @@ struct MainConf {
     ngx_str_t spool_path;
     size_t segment;
     SpoolSyncMode sync;
-    size_t frequency;  // bytes
+    ngx_str_t frame_origin;        // empty: no tags are shown
+    ngx_array_t* tag_advertisers;  // of ngx_str_t, who may have some
+    size_t frequency;              // bytes
     ngx_str_t secret_path;
     TokenLives lives;
     bool has_lives;
@@ -120,6 +122,7 @@ struct InjectConf {
 struct LocConf {
     ngx_str_t base;           // of the tracking URLs
     ngx_str_t location_base;  // its default: the folder of the location
+    ngx_str_t tag_base;       // the same on the host for frames of tags; empty: there is none
     ngx_int_t track;          // an EventType, or kAnyType
     ngx_flag_t detail;
     Value* origin;  // what absolute=1 puts before a base that is a path
@@ -191,6 +194,12 @@ char* set_status(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_live(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_frame(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_tag(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+// In frame_origin.cpp.
+char* set_frame_origin(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* merge_tag_base(ngx_conf_t* cf, LocConf* to) noexcept;
+ngx_int_t check_frame_origin(ngx_conf_t* cf);  // after all of the configuration is read
+catalog::Options catalog_options(const MainConf& main);
+
 char* set_slots_css(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 #if ADS_TEST_CLOCK
 char* set_test_clock(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);

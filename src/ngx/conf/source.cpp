@@ -199,7 +199,7 @@ char* read_catalog(ngx_conf_t* cf, MainConf* main) {
         return complain(cf, "ads: ads_catalog \"%V\" cannot be read: %s", &main->catalog_path,
                         read_error(rc));
     }
-    setup.compiled = catalog::compile(text, ngx_time());
+    setup.compiled = catalog::compile(text, ngx_time(), catalog_options(*main));
     const auto& compiled = setup.compiled;
     if (!compiled.ok()) {
         size_t shown = 0;
@@ -228,7 +228,7 @@ bool read_saved_catalog(MainConf& main, ngx_log_t* log) {
     if (main.state_path.data != nullptr) {
         setup.catalog_path = std::string(view(main.state_path)) + "/catalog.json";
         if (read_own_file(setup.catalog_path, text) == 0) {
-            setup.compiled = catalog::compile(text, ngx_time());
+            setup.compiled = catalog::compile(text, ngx_time(), catalog_options(main));
             if (setup.compiled.ok()) {
                 return check_size(main, log);
             }
@@ -238,7 +238,7 @@ bool read_saved_catalog(MainConf& main, ngx_log_t* log) {
                           setup.catalog_path.c_str());
         }
     }
-    setup.compiled = catalog::compile(kEmptyCatalog, ngx_time());
+    setup.compiled = catalog::compile(kEmptyCatalog, ngx_time(), catalog_options(main));
     setup.placeholder = true;
     return true;
 }

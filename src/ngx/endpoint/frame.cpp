@@ -21,16 +21,23 @@ constexpr std::string_view kPolicy =
     "'self'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors "
     "'self'";
 
+// Of a tag: what third parties' scripts do, but without an origin and the visitor's cookies of it.
+constexpr std::string_view kTagPolicy =
+    "sandbox allow-scripts allow-popups allow-popups-to-escape-sandbox; default-src 'none'; "
+    "script-src https: 'unsafe-inline'; style-src https: 'unsafe-inline'; img-src https: data: "
+    "'self'; font-src https: data:; media-src https:; connect-src https:; frame-src https:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
+
 // The headers of every answer; false without memory.
-bool set_headers(ngx_http_request_t* r) noexcept {
+bool set_headers(ngx_http_request_t* r, std::string_view policy = kPolicy) noexcept {
     const CorsConf* cors = loc_conf(r)->cors;
     const std::string_view others = cors == nullptr ? std::string_view() : view(cors->ancestors);
-    auto* memory = static_cast<char*>(ngx_pnalloc(r->pool, kPolicy.size() + others.size()));
+    auto* memory = static_cast<char*>(ngx_pnalloc(r->pool, policy.size() + others.size()));
     if (memory == nullptr) {
         return false;
     }
-    Out out(memory, kPolicy.size() + others.size());
-    out.put(kPolicy);
+    Out out(memory, policy.size() + others.size());
+    out.put(policy);
     out.put(others);
     return push_header(r, "Content-Security-Policy", str(out.text())) &&
            push_header(r, "Referrer-Policy", str("no-referrer")) && set_embedding(r, true) &&
@@ -70,10 +77,25 @@ bool is_stopped(const View& view, const CreativeRecord& creative) noexcept {
            stopped(image.campaign_of(group).status) || view.is_stopped(creative.group);
 }
 
-// The URL that counts a click on this serve.
-std::string_view click_url(Worker& worker, ngx_http_request_t* r, const Tracked& tracked) noexcept {
+// Whether the request is for the host that shows tags.
+bool is_tag_host(ngx_http_request_t* r) noexcept {
+    const std::string_view origin = view(main_conf(r)->frame_origin);
+    if (origin.empty() || r->headers_in.host == nullptr) {
+        return false;
+    }
+    const ngx_str_t host = str(origin.substr(origin.find("://") + 3));
+    const ngx_str_t& asked = r->headers_in.host->value;
+    return asked.len == host.len && ngx_strncasecmp(asked.data, host.data, host.len) == 0;
+}
+
+// The URL that counts a click on this serve. A tag may hand it on to others: it has a host.
+std::string_view click_url(Worker& worker, ngx_http_request_t* r, const Tracked& tracked,
+                           bool with_host) noexcept {
     const LocConf* conf = loc_conf(r);
-    const std::string_view base = view(conf->base.len > 0 ? conf->base : conf->location_base);
+    std::string_view base = view(conf->base.len > 0 ? conf->base : conf->location_base);
+    if (with_host && base.starts_with('/')) {
+        base = view(conf->tag_base);
+    }
     char token[kTokenChars];
     tracked.mint_other(EventType::click, worker.catalog.image(), worker.process.ring(), token);
     const size_t room = base.size() + 8 + kTokenChars;
@@ -88,15 +110,21 @@ std::string_view click_url(Worker& worker, ngx_http_request_t* r, const Tracked&
     return out.text();
 }
 
-ngx_int_t send_creative(Worker& worker, ngx_http_request_t* r, const Tracked& tracked) noexcept {
+ngx_int_t send_creative(Worker& worker, ngx_http_request_t* r, RequestCtx* ctx,
+                        const Tracked& tracked) noexcept {
     const Image& image = worker.catalog.image();
     const CreativeRecord& creative = image.creatives()[tracked.creative];
-    const std::string_view click = click_url(worker, r, tracked);
+    const bool is_tag = creative.type == CreativeType::tag;
+    if (is_tag && !is_tag_host(r)) {
+        return send_empty(r, NGX_HTTP_NOT_FOUND, {"wrong_host", "this host does not show tags"});
+    }
+    const std::string_view click = click_url(worker, r, tracked, is_tag);
     const size_t room = frame_size(image, creative, click);
     auto* memory = static_cast<char*>(ngx_pnalloc(r->pool, room));
-    if (memory == nullptr || click.empty() || !set_headers(r)) {
+    if (memory == nullptr || click.empty() || !set_headers(r, is_tag ? kTagPolicy : kPolicy)) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
+    ctx->decision = "frame";
     Out out(memory, room);
     render_frame(out, image, creative, click);
     return out.overflow() ? NGX_HTTP_INTERNAL_SERVER_ERROR
@@ -124,13 +152,12 @@ ngx_int_t frame(Worker& worker, ngx_http_request_t* r, RequestCtx* ctx) noexcept
         is_stopped(worker.catalog.view(), image.creatives()[tracked.creative])) {
         return send_empty(r, kGone, kCreativeGone);
     }
-    ctx->decision = "frame";
     if (auto* served = pnew<Served>(r->pool)) {
         *served = {tracked.token.campaign, tracked.token.ad_group, tracked.token.creative};
         ctx->served = served;
         ctx->served_count = 1;
     }
-    return send_creative(worker, r, tracked);
+    return send_creative(worker, r, ctx, tracked);
 }
 
 }  // namespace

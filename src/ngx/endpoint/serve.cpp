@@ -34,7 +34,7 @@ struct Serve : AdRequest {
     using AdRequest::AdRequest;
 
     Query params;
-    std::string_view base;  // of the tracking URLs
+    AdUrls urls{{}};
 };
 
 constexpr InputError kBadOrigin{
@@ -43,17 +43,17 @@ constexpr InputError kBadOrigin{
 
 InputError find_base(Serve& s) {
     const LocConf* conf = loc_conf(s.r);
-    s.base = view(conf->base.len > 0 ? conf->base : conf->location_base);
-    if (!s.query.absolute || !s.base.starts_with('/')) {
+    s.urls = {view(conf->base.len > 0 ? conf->base : conf->location_base), view(conf->tag_base)};
+    if (!s.query.absolute || !s.urls.base.starts_with('/')) {
         return {};
     }
     std::string base;
     if (!find_origin(s.r, base)) {
         return kBadOrigin;
     }
-    base += s.base;
-    s.base = view(copy(s.r->pool, base));
-    return s.base.data() == nullptr ? InputError{"no_memory", "out of memory"} : InputError();
+    base += s.urls.base;
+    s.urls.base = view(copy(s.r->pool, base));
+    return s.urls.base.data() == nullptr ? InputError{"no_memory", "out of memory"} : InputError();
 }
 
 std::string_view content_type(Format format) noexcept {
@@ -103,16 +103,16 @@ void render(Out& out, const Serve& s, std::span<const Ad> ads, std::string_view 
     switch (s.query.format) {
         case Format::html:
             // A subrequest's answer becomes a part of another page.
-            (s.r == s.r->main ? render_document : render_html)(out, image, ads[0], s.base);
+            (s.r == s.r->main ? render_document : render_html)(out, image, ads[0], s.urls);
             break;
         case Format::js:
             out.put(s.query.callback);
             out.put('(');
-            render_json(out, image, ads, s.base, more);
+            render_json(out, image, ads, s.urls, more);
             out.put(");");
             break;
         case Format::json:
-            render_json(out, image, ads, s.base, more);
+            render_json(out, image, ads, s.urls, more);
             break;
     }
 }
@@ -130,8 +130,8 @@ ngx_int_t answer(Serve& s) noexcept {
     }
     const std::string debug = s.trace == nullptr ? std::string() : explained(s);
     const size_t room =
-        (s.query.format == Format::html ? html_size(s.worker.catalog.image(), ads[0], s.base)
-                                        : json_size(s.worker.catalog.image(), ads, s.base)) +
+        (s.query.format == Format::html ? html_size(s.worker.catalog.image(), ads[0], s.urls)
+                                        : json_size(s.worker.catalog.image(), ads, s.urls)) +
         s.query.callback.size() + debug.size() + 8;
     char* memory = memory_for(r, s.ctx, room);
     if (memory == nullptr) {

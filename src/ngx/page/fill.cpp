@@ -62,7 +62,7 @@ public:
     Fill(PageCtx& page, Worker& worker, RequestCtx* ctx) noexcept
         : page_(page),
           image_(worker.catalog.image()),
-          base_(view(loc_conf(page.r)->base)),
+          urls_(view(loc_conf(page.r)->base), view(loc_conf(page.r)->tag_base)),
           request_(worker, page.r, ctx) {}
 
     // False if nothing is decided.
@@ -187,9 +187,9 @@ private:
                   [](Out& out, const SlotText& text) { render_slot(out, text, kUnfilled, {}); });
             return;
         }
-        write(slot, slot.text.size() + insertion_size(image_, *ad, base_),
+        write(slot, slot.text.size() + insertion_size(image_, *ad, urls_),
               [&](Out& out, const SlotText& text) {
-                  render_slot(out, image_, text, *ad, base_, page_.conf->pixel);
+                  render_slot(out, image_, text, *ad, urls_, page_.conf->pixel);
               });
     }
 
@@ -202,15 +202,15 @@ private:
             DeclaredSlots::Ready ready{
                 image_.placements()[placements_[i]].hash, false, kUnfilled, {}};
             if (const Ad* ad = ad_of(i)) {
-                const size_t room = insertion_size(image_, *ad, base_);
+                const size_t room = insertion_size(image_, *ad, urls_);
                 auto* memory = static_cast<char*>(ngx_pnalloc(page_.r->pool, room));
                 if (memory == nullptr) {
                     continue;
                 }
                 Out out(memory, room);
-                render_attributes(out, image_, *ad, base_);
+                render_attributes(out, image_, *ad, urls_);
                 ready.attributes = out.text();
-                render_content(out, image_, *ad, base_, page_.conf->pixel);
+                render_content(out, image_, *ad, urls_, page_.conf->pixel);
                 ready.content = out.text().substr(ready.attributes.size());
             }
             page_.declared->ready.push_back(ready);
@@ -219,7 +219,7 @@ private:
 
     PageCtx& page_;
     const Image& image_;
-    std::string_view base_;
+    AdUrls urls_;
     AdRequest request_;
     FixedVector<uint32_t, kMaxSlots> placements_;  // to be decided
     FixedVector<bool, kMaxSlots> taken_;           // by a slot at hand
