@@ -52,13 +52,24 @@ Fate fate_of(const GumboElement& element) {
         case GUMBO_TAG_SUP:
         case GUMBO_TAG_U:
         case GUMBO_TAG_UL:
+        case GUMBO_TAG_CAPTION:
+        case GUMBO_TAG_COLGROUP:
+        case GUMBO_TAG_TABLE:
+        case GUMBO_TAG_TBODY:
+        case GUMBO_TAG_TD:
+        case GUMBO_TAG_TFOOT:
+        case GUMBO_TAG_TH:
+        case GUMBO_TAG_THEAD:
+        case GUMBO_TAG_TR:
             return Fate::keep;
         case GUMBO_TAG_BR:
+        case GUMBO_TAG_COL:
         case GUMBO_TAG_HR:
         case GUMBO_TAG_IMG:
             return Fate::keep_void;
-        case GUMBO_TAG_SCRIPT:
         case GUMBO_TAG_STYLE:
+            return Fate::sheet;
+        case GUMBO_TAG_SCRIPT:
         case GUMBO_TAG_SVG:
         case GUMBO_TAG_MATH:
         case GUMBO_TAG_TEMPLATE:
@@ -94,6 +105,14 @@ Fate fate_of(const GumboElement& element) {
         default:
             return Fate::unwrap;
     }
+}
+
+bool keeps_tag(std::string_view name) {
+    GumboElement element{};
+    element.tag = gumbo_tagn_enum(name.data(), static_cast<unsigned>(name.size()));
+    element.tag_namespace = GUMBO_NAMESPACE_HTML;
+    const Fate fate = fate_of(element);
+    return fate == Fate::keep || fate == Fate::keep_void;
 }
 
 }  // namespace ads::creative

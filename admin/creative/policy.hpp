@@ -13,9 +13,13 @@ enum class Fate {
     keep_void,  // has no content and no end tag
     unwrap,     // goes, its content stays
     drop,       // goes with its content
+    sheet,      // its content is a style sheet, which is cleaned
 };
 
 Fate fate_of(const GumboElement& element);
+
+// Whether an element of this name stays, in small letters.
+bool keeps_tag(std::string_view name);
 
 // For messages, whatever the author called it: "<b>".
 std::string shown_tag(const GumboElement& element);

@@ -8,6 +8,7 @@
 #include "creative/limits.hpp"
 #include "creative/link.hpp"
 #include "creative/policy.hpp"
+#include "creative/sheet.hpp"
 #include "creative/style.hpp"
 #include "creative/tree.hpp"
 
@@ -66,6 +67,75 @@ bool valid_size(std::string_view value) {
            std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+bool one_of(std::string_view value, std::initializer_list<std::string_view> list) {
+    return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+bool valid_number(std::string_view value, size_t most_digits) {
+    return !value.empty() && value.size() <= most_digits &&
+           value.find_first_not_of("0123456789") == value.npos;
+}
+
+// "#fff" or "red"
+bool valid_colour(std::string_view value) {
+    constexpr std::string_view kHex = "0123456789abcdefABCDEF";
+    if (value.starts_with('#')) {
+        return (value.size() == 4 || value.size() == 7) &&
+               value.find_first_not_of(kHex, 1) == value.npos;
+    }
+    return !value.empty() && value.size() <= 20 &&
+           std::all_of(value.begin(), value.end(),
+                       [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
+}
+
+bool is_table_part(GumboTag tag) {
+    switch (tag) {
+        case GUMBO_TAG_CAPTION:
+        case GUMBO_TAG_COL:
+        case GUMBO_TAG_COLGROUP:
+        case GUMBO_TAG_TABLE:
+        case GUMBO_TAG_TBODY:
+        case GUMBO_TAG_TD:
+        case GUMBO_TAG_TFOOT:
+        case GUMBO_TAG_TH:
+        case GUMBO_TAG_THEAD:
+        case GUMBO_TAG_TR:
+            return true;
+        default:
+            return false;
+    }
+}
+
+// What tables had before there were styles; mail and ads have it still.
+struct TableAttribute {
+    const char* name;
+    bool (*valid)(std::string_view value);
+};
+constexpr TableAttribute kTableAttributes[] = {
+    {"align",
+     [](std::string_view v) {
+         return one_of(v, {"left", "center", "right", "justify"});
+     }},
+    {"bgcolor", valid_colour},
+    {"border", [](std::string_view v) { return valid_number(v, 3); }},
+    {"cellpadding", [](std::string_view v) { return valid_number(v, 3); }},
+    {"cellspacing", [](std::string_view v) { return valid_number(v, 3); }},
+    {"colspan", [](std::string_view v) { return valid_number(v, 2); }},
+    {"height", valid_size},
+    {"rowspan", [](std::string_view v) { return valid_number(v, 2); }},
+    {"span", [](std::string_view v) { return valid_number(v, 2); }},
+    {"valign",
+     [](std::string_view v) {
+         return one_of(v, {"top", "middle", "bottom", "baseline"});
+     }},
+    {"width", valid_size},
+};
+
+bool is_table_attribute(std::string_view name) {
+    return std::any_of(std::begin(kTableAttributes), std::end(kTableAttributes),
+                       [&](const TableAttribute& one) { return name == one.name; });
+}
+
 // The names made of letters, digits, "_" and "-", with one space between them.
 std::string clean_class(std::string_view value, bool& all) {
     constexpr std::string_view kSpace = " \t\n\f\r";
@@ -106,6 +176,9 @@ public:
             size("width");
             size("height");
         }
+        if (is_table_part(element_.tag)) {
+            table_attributes();
+        }
         classes();
         style();
         if (element_.tag == GUMBO_TAG_A) {
@@ -129,6 +202,9 @@ private:
             return name == "href" || (name == "target" && value == kTarget) ||
                    (name == "rel" && value == kRel);
         }
+        if (is_table_part(element_.tag)) {
+            return is_table_attribute(name);
+        }
         return element_.tag == GUMBO_TAG_IMG &&
                (name == "src" || name == "alt" || name == "width" || name == "height");
     }
@@ -148,6 +224,10 @@ private:
         if (attribute == nullptr) {
             return;
         }
+        if (element_.tag == GUMBO_TAG_A && attribute->value == kClickMacro) {
+            put_attribute(out_, name, kClickMacro);
+            return;
+        }
         const std::string fault = link_fault(attribute->value);
         if (fault.empty()) {
             put_attribute(out_, name, canonical_link(attribute->value));
@@ -162,6 +242,17 @@ private:
             put_attribute(out_, name, attribute->value);
         } else if (attribute != nullptr) {
             removed_.add(std::string(name) + " on " + tag_ + ", which must be a number or percent");
+        }
+    }
+
+    void table_attributes() {
+        for (const auto& [name, valid] : kTableAttributes) {
+            const auto* attribute = find(name);
+            if (attribute != nullptr && valid(attribute->value)) {
+                put_attribute(out_, name, attribute->value);
+            } else if (attribute != nullptr) {
+                removed_.add(std::string(name) + " on " + tag_ + ", which has an unknown value");
+            }
         }
     }
 
@@ -266,9 +357,34 @@ private:
                 removed.add(shown_tag(element));
                 enter(element, {});
                 break;
+            case Fate::sheet:
+                sheet(element);
+                break;
             case Fate::drop:
                 removed.add(shown_tag(element) + " with its content");
                 break;
+        }
+    }
+
+    // It is raw text, in which nothing is escaped: nothing that ends it gets into it.
+    void sheet(const GumboElement& element) {
+        if (gumbo_get_attribute(&element.attributes, "media") != nullptr) {
+            removed.add("<style> with media and its content");
+            return;
+        }
+        std::string css;
+        for (unsigned i = 0; i < element.children.length; i++) {
+            const auto& child = *static_cast<const GumboNode*>(element.children.data[i]);
+            if (child.type == GUMBO_NODE_TEXT) {
+                css += child.v.text.text;
+            }
+        }
+        const Sheet sheet = clean_sheet(css);
+        for (const auto& what : sheet.removed) {
+            removed.add(what);
+        }
+        if (!sheet.text.empty()) {
+            out += "<style>" + sheet.text + "</style>";
         }
     }
 

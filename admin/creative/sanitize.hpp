@@ -9,7 +9,7 @@
 namespace ads::creative {
 
 // Stored with what was cleaned. When it grows, everything is cleaned again.
-inline constexpr int kPolicyVersion = 1;
+inline constexpr int kPolicyVersion = 2;
 
 struct Sanitized {
     std::string html;

@@ -4,6 +4,8 @@
 #include <array>
 #include <optional>
 
+#include "creative/link.hpp"
+
 namespace ads::creative {
 
 namespace {
@@ -11,7 +13,12 @@ namespace {
 // Colour, font, text, margin, padding, border, size, display, float, overflow.
 // Sorted. Nothing here takes a box out of its place.
 constexpr auto kProperties = std::to_array<std::string_view>({
+    "background",
     "background-color",
+    "background-image",
+    "background-position",
+    "background-repeat",
+    "background-size",
     "border",
     "border-bottom",
     "border-bottom-color",
@@ -19,6 +26,7 @@ constexpr auto kProperties = std::to_array<std::string_view>({
     "border-bottom-right-radius",
     "border-bottom-style",
     "border-bottom-width",
+    "border-collapse",
     "border-color",
     "border-left",
     "border-left-color",
@@ -29,6 +37,7 @@ constexpr auto kProperties = std::to_array<std::string_view>({
     "border-right-color",
     "border-right-style",
     "border-right-width",
+    "border-spacing",
     "border-style",
     "border-top",
     "border-top-color",
@@ -51,6 +60,7 @@ constexpr auto kProperties = std::to_array<std::string_view>({
     "height",
     "letter-spacing",
     "line-height",
+    "list-style-type",
     "margin",
     "margin-bottom",
     "margin-left",
@@ -69,6 +79,7 @@ constexpr auto kProperties = std::to_array<std::string_view>({
     "padding-left",
     "padding-right",
     "padding-top",
+    "table-layout",
     "text-align",
     "text-decoration",
     "text-indent",
@@ -140,10 +151,21 @@ std::string_view take_declaration(std::string_view& rest) {
     return declaration;
 }
 
+// What a value may have beside words, numbers, strings and colours.
+struct Extras {
+    bool slash = false;   // "14px/1.2"
+    bool images = false;  // gradients and url()
+};
+
+Extras extras_of(std::string_view property) {
+    const bool background = property == "background" || property == "background-image";
+    return {.slash = property == "font" || property == "background", .images = background};
+}
+
 // Copies a value piece by piece and fails at the first one it does not know.
 class Value {
 public:
-    explicit Value(std::string_view text) : rest_(text) {}
+    Value(std::string_view text, Extras extras) : rest_(text), extras_(extras) {}
 
     std::optional<std::string> cleaned() {
         while (!rest_.empty()) {
@@ -166,6 +188,11 @@ private:
         if (c == '!') {
             return take_important();
         }
+        if (c == '/' && extras_.slash) {
+            extras_.slash = extras_.images;  // several images have a position and a size each
+            copy(1);
+            return !rest_.empty() && rest_.front() != '/';
+        }
         // Two numbers need no space between them: "0-9px" is 0 and -9px.
         const char after = rest_.size() > 1 ? rest_[1] : ' ';
         const bool fits = digit(c) || std::string_view(" #%.,-").find(c) != std::string_view::npos;
@@ -184,6 +211,12 @@ private:
             copy(size);
             return true;
         }
+        if (extras_.images && word == "url") {
+            return take_url();
+        }
+        if (extras_.images && word == "gradient") {
+            return take_gradient();
+        }
         const bool rgb = word == "rgb" || word == "rgba";
         if ((!rgb && word != "hsl" && word != "hsla") || (!out_.empty() && out_.back() == '-')) {
             return false;
@@ -191,6 +224,55 @@ private:
         out_ += rgb ? "rgb" : "hsl";  // the same with a fourth number
         rest_.remove_prefix(size);
         return take_numbers();
+    }
+
+    // url(https://…), which becomes url('https://…').
+    bool take_url() {
+        const size_t end = rest_.find(')');
+        if (end == rest_.npos || (!out_.empty() && out_.back() != ' ' && out_.back() != ',')) {
+            return false;
+        }
+        std::string_view url = trimmed(rest_.substr(4, end - 4));
+        if (url.size() > 1 && url.front() == '\'' && url.back() == '\'') {
+            url = url.substr(1, url.size() - 2);
+        }
+        constexpr std::string_view kAllowed =
+            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/?#[]@$&+,=%";
+        if (url.find_first_not_of(kAllowed) != url.npos || !link_fault(url).empty()) {
+            return false;
+        }
+        out_ += "url('" + canonical_link(url) + "')";
+        rest_.remove_prefix(end + 1);
+        return true;
+    }
+
+    // "gradient(" behind the kind of it, up to the bracket that closes it.
+    bool take_gradient() {
+        const size_t begin = out_.find_last_of(" ,") + 1;
+        const std::string kind = lowered(std::string_view(out_).substr(begin));
+        if (kind != "linear-" && kind != "radial-" && kind != "repeating-linear-" &&
+            kind != "repeating-radial-") {
+            return false;
+        }
+        copy(std::string_view("gradient(").size());
+        while (!rest_.empty() && rest_.front() != ')') {
+            const char c = rest_.front();
+            if (letter(c)) {
+                extras_.images = false;  // no image in a gradient
+                const bool fits = take_word();
+                extras_.images = true;
+                if (!fits) {
+                    return false;
+                }
+            } else if (digit(c) || std::string_view(" #%.,-").find(c) != std::string_view::npos) {
+                copy(1);  // an angle may be negative
+            } else {
+                return false;
+            }
+        }
+        const bool closed = !rest_.empty();
+        copy(closed ? 1 : 0);
+        return closed;
     }
 
     // "(1, 2%, .5)"
@@ -228,6 +310,7 @@ private:
     }
 
     std::string_view rest_;
+    Extras extras_;
     std::string out_;
 };
 
@@ -240,7 +323,7 @@ std::string with_plain_space_and_quotes(std::string_view value) {
     return out;
 }
 
-std::optional<std::string> clean_value(std::string_view value) {
+std::optional<std::string> clean_value(std::string_view value, Extras extras) {
     const std::string small = lowered(value);
     const bool bad = std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
         return small.find(word) != small.npos;
@@ -248,7 +331,7 @@ std::optional<std::string> clean_value(std::string_view value) {
     if (bad || value.empty()) {
         return std::nullopt;
     }
-    return Value(with_plain_space_and_quotes(value)).cleaned();
+    return Value(with_plain_space_and_quotes(value), extras).cleaned();
 }
 
 // A background that is only a colour is the one kind that loads nothing.
@@ -266,12 +349,17 @@ struct Declaration {
 
 std::optional<Declaration> clean_declaration(std::string_view property, std::string_view value) {
     std::string name = lowered(property);
-    const auto clean = clean_value(value);
+    const auto clean = clean_value(value, extras_of(name));
     if (!clean) {
         return std::nullopt;
     }
     if (name == "background" && one_colour(*clean)) {
         name = "background-color";
+    }
+    // Colours alone are for background-color.
+    if (name == "background" && clean->find("gradient(") == clean->npos &&
+        clean->find("url(") == clean->npos) {
+        return std::nullopt;
     }
     if (!std::binary_search(kProperties.begin(), kProperties.end(), name)) {
         return std::nullopt;

@@ -83,8 +83,10 @@ HEAD
 </main>
 <script>
 const clean = $data;
-const tags = new Set('A IMG P DIV SPAN STRONG EM BR H1 H2 H3 H4 H5 H6 UL OL LI B I U S SMALL SUB SUP BLOCKQUOTE HR'.split(' '));
+const tags = new Set('A IMG P DIV SPAN STRONG EM BR H1 H2 H3 H4 H5 H6 UL OL LI B I U S SMALL SUB SUP BLOCKQUOTE HR TABLE CAPTION COLGROUP COL THEAD TBODY TFOOT TR TH TD STYLE'.split(' '));
+const table = ['align', 'bgcolor', 'border', 'cellpadding', 'cellspacing', 'colspan', 'height', 'rowspan', 'span', 'valign', 'width'];
 const attributes = {A: ['href', 'target', 'rel'], IMG: ['src', 'alt', 'width', 'height']};
+for (const name of 'TABLE CAPTION COLGROUP COL THEAD TBODY TFOOT TR TH TD'.split(' ')) attributes[name] = table;
 const events = ['click', 'mouseover', 'pointerenter', 'focus', 'error', 'load', 'animationstart', 'toggle', 'wheel', 'beforetoggle'];
 const faults = [];
 
@@ -98,7 +100,7 @@ function examine(root, where) {
         const url = e.href || e.src;
         if (url && !url.startsWith('https://')) faults.push(where + ': ' + url);
         const style = e.style;
-        if (style && (style.position || style.zIndex || style.transform || /url|expression|-[\\d.]/.test(e.getAttribute('style'))))
+        if (style && (style.position || style.zIndex || style.transform || /url|expression|-[\\d.]/.test((e.getAttribute('style') || '').replace(/url\\('https:\\/\\/[^']*'\\)/g, ''))))
             faults.push(where + ': ' + e.getAttribute('style'));
         for (const type of events) e.dispatchEvent(new Event(type, {bubbles: true, cancelable: true}));
     }

@@ -91,7 +91,7 @@ is $exit, 0, 'an HTML creative' or diag $err;
 like $out, qr/^\+ creative 1\n\z/, 'is made';
 like $err, qr/^creative 1: removed: onclick on <p>$/m, 'and what was removed is shown';
 is $db->value(q{SELECT content ->> 'markup' FROM ads.creatives WHERE id = 1}), '<p>Sale</p>', 'it is stored clean';
-is $db->value('SELECT policy FROM ads.creatives WHERE id = 1'), 1, 'with the version of the policy';
+is $db->value('SELECT policy FROM ads.creatives WHERE id = 1'), 2, 'with the version of the policy';
 
 write_file('native.json', '{"ad_group": 1, "type": "native", "name": "N", "content": {"title": "T"}, "click_url": "https://acme.example/n"}');
 is done('creative', 'create', '--file', 'native.json')->{id}, 2, 'a file says where it goes';
@@ -422,11 +422,11 @@ is $db->value('SELECT policy FROM ads.creatives WHERE id = 1'), undef, 'writes n
 run('creative', 'resanitize');
 is "$exit $out", "0 1 creative looked at, 1 changed, 0 refused\n", 'resanitize';
 is $err, "creative 1: removed: onclick on <p>\n", 'says what was removed';
-is $db->value(q{SELECT policy || ' ' || (content ->> 'markup') FROM ads.creatives WHERE id = 1}), '1 <p>a</p>', 'and stores it';
+is $db->value(q{SELECT policy || ' ' || (content ->> 'markup') FROM ads.creatives WHERE id = 1}), '2 <p>a</p>', 'and stores it';
 is done('creative', 'resanitize')->{seen}, 0, 'once';
 $db->run('UPDATE ads.creatives SET policy = NULL WHERE id = 1');
 is_deeply [ @{ done('creative', 'resanitize') }{qw(seen changed)} ], [ 1, 0 ], 'what is clean is only noted';
-is $db->value('SELECT policy FROM ads.creatives WHERE id = 1'), 1, 'as such';
+is $db->value('SELECT policy FROM ads.creatives WHERE id = 1'), 2, 'as such';
 
 # ---- import cleans, too ---------------------------------------------------------------------
 
@@ -434,7 +434,7 @@ write_file('in.json', '{"campaigns": [{"id": 500, "budget": {"amount_cents": 123
   {"id": 500, "type": "html", "content": {"markup": "<p onclick=\"x()\">\u00e9</p>"}, "click_url": "https://x.example/"}]}]}]}');
 is run('import', 'in.json', '--as', 'carol'), 0, 'import' or diag $err;
 is $err, "creative 500: removed: onclick on <p>\n", 'says what was removed';
-is $db->value(q{SELECT policy || ' ' || (content ->> 'markup') FROM ads.creatives WHERE id = 500}), "1 <p>\xc3\xa9</p>", 'and stores it clean';
+is $db->value(q{SELECT policy || ' ' || (content ->> 'markup') FROM ads.creatives WHERE id = 500}), "2 <p>\xc3\xa9</p>", 'and stores it clean';
 is $db->value('SELECT budget_micro FROM ads.campaigns WHERE id = 500'), '1234567890123456', 'with all else as it was';
 is $db->value('SELECT actor FROM ads.audit_log ORDER BY id DESC LIMIT 1'), 'carol', 'by whom';
 

@@ -113,10 +113,15 @@ private:
     void start_tag() {
         rest_.remove_prefix(1);
         const std::string name(word());
-        const bool empty = one_of(name, {"br", "hr", "img"});
+        if (name == "style") {
+            sheet();
+            return;
+        }
+        const bool empty = one_of(name, {"br", "hr", "img", "col"});
         if (!empty && !one_of(name, {"a",  "p",  "div", "span",  "strong", "em",  "h1",        "h2",
                                      "h3", "h4", "h5",  "h6",    "ul",     "ol",  "li",        "b",
-                                     "i",  "u",  "s",   "small", "sub",    "sup", "blockquote"})) {
+                                     "i",  "u",  "s",   "small", "sub",    "sup", "blockquote"}) &&
+            !table_part(name)) {
             wrong("a tag " + name);
             return;
         }
@@ -134,6 +139,29 @@ private:
         }
         if (!empty) {
             open_.push_back(name);
+        }
+    }
+
+    // <style>.a,p .b{color: red}</style>: its text is raw.
+    void sheet() {
+        const size_t end = rest_.find("</style>");
+        if (!take(">") || end == rest_.npos) {
+            wrong("a style element");
+            return;
+        }
+        std::string_view text = rest_.substr(0, end - 1);
+        rest_.remove_prefix(text.size() + std::string_view("</style>").size());
+        while (!text.empty() && why.empty()) {
+            const size_t open = text.find('{');
+            const size_t close = text.find('}');
+            if (open == text.npos || close == text.npos || open == 0 || close < open ||
+                !only(text.substr(0, open),
+                      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-., ") ||
+                !good_style(text.substr(open + 1, close - open - 1))) {
+                wrong("a rule " + std::string(text));
+                return;
+            }
+            text.remove_prefix(close + 1);
         }
     }
 
@@ -162,9 +190,12 @@ private:
         }
         if (tag == "a") {
             return name == "href"
-                       ? good_url(value)
+                       ? good_url(value) || value == "{click_url}"
                        : (name == "target" && value == "_blank") ||
                              (name == "rel" && value == "noopener noreferrer nofollow sponsored");
+        }
+        if (table_part(tag)) {
+            return good_table(name, value);
         }
         if (tag == "img") {
             return name == "src"                         ? good_url(value)
@@ -172,6 +203,27 @@ private:
                                                          : name == "alt";
         }
         return false;
+    }
+
+    static bool table_part(std::string_view tag) {
+        return one_of(tag, {"caption", "col", "colgroup", "table", "tbody", "td", "tfoot", "th",
+                            "thead", "tr"});
+    }
+
+    static bool good_table(std::string_view name, std::string_view value) {
+        if (name == "align" || name == "valign") {
+            return one_of(value, {"left", "center", "right", "justify", "top", "middle", "bottom",
+                                  "baseline"});
+        }
+        if (name == "bgcolor") {
+            return only(value.substr(value.starts_with('#') ? 1 : 0),
+                        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789");
+        }
+        return one_of(name, {"width", "height"})
+                   ? good_size(value)
+                   : one_of(name, {"border", "cellpadding", "cellspacing", "colspan", "rowspan",
+                                   "span"}) &&
+                         value.size() < 4 && only(value, "0123456789");
     }
 
     static bool good_size(std::string_view value) {
@@ -229,12 +281,57 @@ private:
             }
             some = true;
             const size_t colon = item.find(':');
-            if (colon == item.npos || !good_property(item.substr(0, colon)) ||
-                !good_value(item.substr(colon + 1))) {
+            if (colon == item.npos || !good_property(item.substr(0, colon))) {
+                return false;
+            }
+            std::string value(item.substr(colon + 1));
+            const std::string property(
+                item.substr(item.find_first_not_of(' '), colon - item.find_first_not_of(' ')));
+            if (!take_images(property, value) || !good_value(value)) {
                 return false;
             }
         }
         return some;
+    }
+
+    // Takes out what only a background and a font may have: images, gradients and slashes.
+    static bool take_images(std::string_view property, std::string& value) {
+        const bool background = property.starts_with("background");
+        for (size_t at = value.find("url('"); at != value.npos; at = value.find("url('")) {
+            const size_t end = value.find("')", at);
+            if (!background || end == value.npos ||
+                !good_url(std::string_view(value).substr(at + 5, end - at - 5)) ||
+                value.substr(at + 5, end - at - 5).find_first_of("'();*") != value.npos) {
+                return false;
+            }
+            value.replace(at, end + 2 - at, "none");
+        }
+        for (size_t at = value.find("gradient("); at != value.npos; at = value.find("gradient(")) {
+            size_t depth = 0;
+            size_t end = at;
+            do {
+                end = value.find_first_of("()", end);
+                if (end == value.npos) {
+                    return false;
+                }
+                depth += value[end] == '(' ? 1 : -1;
+                end++;
+            } while (depth > 0);
+            const size_t begin = value.find_last_of(" ,:", at) + 1;
+            std::string inside = value.substr(at + 9, end - at - 10);
+            std::replace(inside.begin(), inside.end(), '-', ' ');
+            if (!background ||
+                !one_of(value.substr(begin, at - begin),
+                        {"linear-", "radial-", "repeating-linear-", "repeating-radial-"}) ||
+                (!inside.empty() && !good_value(inside))) {
+                return false;
+            }
+            value.replace(begin, end - begin, "none");
+        }
+        if (background || property == "font" || property == "font ") {
+            std::replace(value.begin(), value.end(), '/', ' ');
+        }
+        return true;
     }
 
     static bool good_property(std::string_view name) {
@@ -247,14 +344,37 @@ private:
             return false;
         }
         return family("margin") || family("padding") || family("border") || family("font") ||
-               family("overflow") ||
-               one_of(name,
-                      {"color",           "background-color", "width",          "height",
-                       "min-width",       "min-height",       "max-width",      "max-height",
-                       "box-sizing",      "display",          "float",          "clear",
-                       "line-height",     "letter-spacing",   "word-spacing",   "word-break",
-                       "word-wrap",       "white-space",      "vertical-align", "text-align",
-                       "text-decoration", "text-indent",      "text-overflow",  "text-transform"});
+               family("overflow") || name == "background" ||
+               one_of(name, {"background-image",
+                             "background-position",
+                             "background-repeat",
+                             "background-size",
+                             "list-style-type",
+                             "table-layout",
+                             "color",
+                             "background-color",
+                             "width",
+                             "height",
+                             "min-width",
+                             "min-height",
+                             "max-width",
+                             "max-height",
+                             "box-sizing",
+                             "display",
+                             "float",
+                             "clear",
+                             "line-height",
+                             "letter-spacing",
+                             "word-spacing",
+                             "word-break",
+                             "word-wrap",
+                             "white-space",
+                             "vertical-align",
+                             "text-align",
+                             "text-decoration",
+                             "text-indent",
+                             "text-overflow",
+                             "text-transform"});
     }
 
     static bool good_value(std::string_view value) {

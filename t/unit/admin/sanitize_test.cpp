@@ -99,12 +99,84 @@ TEST(Sanitize, KeepsTheMeaning) {
               "<a href=\"https://A.example/Path\" " + std::string(kLinkEnd) + "x</a>");
     EXPECT_EQ(clean("<a href='/x?a&b' class=c>x</a>"),
               "<a href=\"/x?a&amp;b\" class=\"c\" " + std::string(kLinkEnd) + "x</a>");
-    EXPECT_EQ(clean("<table><tr><td>x</td></tr></table>"), "x");
+    EXPECT_EQ(clean("<table><tr><td>x</table>"),
+              "<table><tbody><tr><td>x</td></tr></tbody></table>");
+    EXPECT_EQ(clean("<center>x</center>"), "x");
     EXPECT_EQ(clean("<html><head><title>t</title></head><body><p>x</p></body></html>"), "<p>x</p>");
     EXPECT_EQ(clean("<xyz><b>x</b></xyz>"), "<b>x</b>");
     EXPECT_EQ(clean("<p class=' a\tb  <c> d'>x</p>"), "<p class=\"a b d\">x</p>");
     EXPECT_EQ(clean("a\r\nb\rc"), "a\nb\nc");
     EXPECT_EQ(clean("<p><div>x</div></p>"), "<p></p><div>x</div><p></p>");
+}
+
+// What ads are made of, beside text and pictures.
+TEST(Sanitize, KeepsOrdinaryAds) {
+    const char* same[] = {
+        "<table cellpadding=\"0\" width=\"300\"><tbody><tr><td align=\"center\" "
+        "bgcolor=\"#fff\" colspan=\"2\" valign=\"top\">x</td></tr></tbody></table>",
+        "<p style=\"font: bold 14px/1.2 Arial, sans-serif\">x</p>",
+        "<p style=\"background: linear-gradient(to right, #fff 0%, rgb(1, 2, 3) 100%)\">x</p>",
+        "<p style=\"background-image: radial-gradient(circle at 50% 50%, red, blue)\">x</p>",
+        "<p style=\"background-image: linear-gradient(-45deg, red, blue)\">x</p>",
+        "<p style=\"background-image: url('https://a.example/b.png?x=1&amp;y=2')\">x</p>",
+        "<p style=\"background: url('/b.png') no-repeat center / cover, red\">x</p>",
+        "<p style=\"background-size: cover; background-position: 50% 0; background-repeat: "
+        "no-repeat\">x</p>",
+        "<style>.ad,p.big .c_1{color: red; font: 14px/1.2 Arial}td{padding: 0}</style><p>x</p>",
+        "<style>.a{background: url('https://a.example/b.png?x=1&y=2')}</style>",
+    };
+    for (const char* markup : same) {
+        const Sanitized result = sanitize(markup);
+        EXPECT_EQ(result.html, markup);
+        EXPECT_TRUE(result.ok() && result.removed.empty())
+            << markup << (result.removed.empty() ? "" : result.removed[0]);
+        expect_sound(markup);
+    }
+    EXPECT_EQ(clean("<a href={click_url}>x</a>"),
+              "<a href=\"{click_url}\" " + std::string(kLinkEnd) + "x</a>");
+    EXPECT_EQ(clean("<img src={click_url}>"), "<img>");
+    EXPECT_EQ(clean("<a href='{click_url}x'>y</a>"), "<a " + std::string(kLinkEnd) + "y</a>");
+    EXPECT_EQ(
+        clean("<html><head><style type=text/css>\n/* } */ .A { COLOR : red } </style></head>"),
+        "<style>.A{color: red}</style>");
+}
+
+TEST(Sanitize, StyleSheetsAreRulesOfPlainSelectors) {
+    const auto sheet = [](std::string_view css) {
+        const std::string markup = "<style>" + std::string(css) + "</style>";
+        expect_sound(markup);
+        return clean(markup);
+    };
+    for (const char* none : {"",
+                             "@import 'x';",
+                             "@media print{.a{color:red}}",
+                             "@font-face{src:url(x)}",
+                             ".a:hover{color:red}",
+                             "#a{color:red}",
+                             "*{color:red}",
+                             "body{color:red}",
+                             ".a{position:fixed}",
+                             ".a[href^='x']{color:red}",
+                             ".a>.b{color:red}",
+                             ".a{color:red",
+                             ".a{color:expression(1)}",
+                             "@charset \"x",
+                             "}.a{color:red}",
+                             ".a{b{color:red}}",
+                             "{",
+                             "script{color:red}",
+                             ".\\61{color:red}",
+                             ".a{background:url(javascript:x)}",
+                             ".1{color:red}",
+                             "<!--.a{color:red}-->",
+                             "/*"}) {
+        EXPECT_EQ(sheet(none), "") << none;
+    }
+    EXPECT_EQ(sheet("@media x{.a{color:red}}.b{color:red}"), "<style>.b{color:red}</style>");
+    EXPECT_EQ(sheet("@import 'a;b';P . a,P{color:red;left:1px}"), "<style>p{color: red}</style>");
+    EXPECT_EQ(sheet(".a{color:'}';width:1px}"), "<style>.a{width: 1px}</style>");
+    EXPECT_EQ(clean("<style media=print>.a{color:red}</style>"), "");
+    EXPECT_EQ(clean("<style>.a{color:red}</style><script>"), "<style>.a{color:red}</style>");
 }
 
 TEST(Sanitize, SaysWhatItRemoved) {
@@ -264,6 +336,25 @@ TEST(CreativeStyle, Declarations) {
     EXPECT_EQ(style("background:rgba(0, 0, 0, .5)"), "background-color: rgb(0, 0, 0, .5)");
     EXPECT_EQ(style("background:red url(x)"), "");
     EXPECT_EQ(style("background:red blue"), "");
+    EXPECT_EQ(style("font:14px/1.2 Arial"), "font:14px/1.2 Arial");
+    EXPECT_EQ(style("font:14px//1.2 Arial"), "");
+    EXPECT_EQ(style("font:14px/1/2 Arial"), "");
+    EXPECT_EQ(style("margin:1px/2px"), "");
+    EXPECT_EQ(style("BACKGROUND:URL( \"https://a.example/b\" )"),
+              "background: url('https://a.example/b')");
+    for (const char* bad :
+         {"background:url(http://a.example/)", "background:url(//a.example/)",
+          "background:url(data:image/png,x)", "background:url()",
+          "background:url('https://a.example/)", "background:url(https://a.example/b c)",
+          "background:url(https://a.example/')", "background:xurl(https://a.example/)",
+          "color:url(https://a.example/)", "list-style-type:url(https://a.example/)",
+          "background:image-set(url(https://a.example/))", "background:conic-gradient(red,blue)",
+          "background:x-linear-gradient(red,blue)",
+          "background:linear-gradient(url(https://a.example/),red)",
+          "background:linear-gradient(red,blue", "background:linear-gradient(calc(1px),red)",
+          "color:linear-gradient(red,blue)", "background:linear-gradient(linear-gradient(red))"}) {
+        EXPECT_EQ(style(bad), "") << bad;
+    }
     EXPECT_EQ(style("font-family:\"Open Sans\",serif"), "font-family: 'Open Sans',serif");
     EXPECT_EQ(style("color:hsla(1,2%,3%,.4)"), "color: hsl(1,2%,3%,.4)");
     EXPECT_EQ(style("color:\n\tred\n"), "color: red");
