@@ -5,6 +5,7 @@ import {absolute, page, type Ad, type Viewable} from './page.js';
 import {render} from './render.js';
 
 const usual: Viewable = {share: 0.5, seconds: 1};
+const large = 242_500;  // square pixels, from which less will do
 
 const sheet = (rules: string): CSSStyleSheet => {
   const made = new CSSStyleSheet();
@@ -204,7 +205,7 @@ export class PageSpot extends Base {
 
   // What nginx has put into the page is measured, and nothing is asked for.
   #adopt(): boolean {
-    const {inserted, impression, viewable, share, seconds, creative} = this.dataset;
+    const {inserted, type, impression, viewable, width, height, creative} = this.dataset;
     if (inserted === undefined) {
       return false;
     }
@@ -212,7 +213,7 @@ export class PageSpot extends Base {
     if (inserted) {
       this.ad = {
         placement: this.placement, creative: Number(creative), impression_url: impression, viewable_url: viewable,
-        viewable: share ? {share: Number(share), seconds: Number(seconds)} : usual,
+        viewable: Number(width) * Number(height) >= large ? {share: 0.3, seconds: 1} : usual,
       } as Ad;
       this.#label(page.label);
       // The children may be still to come.
@@ -220,7 +221,9 @@ export class PageSpot extends Base {
         const node = this.querySelector<HTMLElement>(':scope>:not([hidden])');
         if (node && !this.#stop) {
           const picture = node.querySelector('img');
-          const begin = (): void => this.#measure(node, this.ad!, !!this.querySelector(':scope>img[hidden]'));
+          // The box of a link is that of a line of text, whatever picture is in it.
+          const whole = type === 'native' ? this : type === 'image' && picture || node;
+          const begin = (): void => this.#measure(whole, this.ad!, !!this.querySelector(':scope>img[hidden]'));
           picture && !picture.complete ? picture.onload = begin : begin();
         }
       };

@@ -18,8 +18,8 @@ void put_tracking(Out& out, std::string_view name, std::string_view base,
 }  // namespace
 
 size_t insertion_size(const Image& image, const Ad& ad, const AdUrls& urls) noexcept {
-    // 160 characters of names, the size and the type.
-    return 224 + 3 * (urls.base.size() + kTokenChars) + html_size(image, ad, urls);
+    // 190 characters of names, the size, the type and the creative.
+    return 256 + 3 * (urls.base.size() + kTokenChars) + html_size(image, ad, urls);
 }
 
 void render_attributes(Out& out, const Image& image, const Ad& ad, const AdUrls& urls) noexcept {
@@ -32,6 +32,8 @@ void render_attributes(Out& out, const Image& image, const Ad& ad, const AdUrls&
     out.number(size.width);
     out.put("\" data-height=\"");
     out.number(size.height);
+    out.put("\" data-creative=\"");
+    out.number(image.creatives()[ad.pick.creative].id);
     put_tracking(out, "impression", urls.base, Ad::text(ad.impression));
     put_tracking(out, "viewable", urls.base, Ad::text(ad.viewable));
     put_tracking(out, "click", urls.base, Ad::text(ad.click));

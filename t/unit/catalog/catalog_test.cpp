@@ -453,4 +453,32 @@ TEST(Catalog, AHundredThousandAdGroups) {
     EXPECT_EQ(parsed.document.campaigns[999].ad_groups[99].id, static_cast<Id>(kGroups));
 }
 
+// Of other advertisers they are as if paused, and the image is another one.
+TEST(Catalog, TagsAreOfAdvertisersThatMayHaveSome) {
+    constexpr Seconds kAt = 1'789'997'600;
+    const std::string json =
+        R"({"campaigns": [{"id": 1, "advertiser": "acme", "ad_groups": [{"id": 2,
+        "creatives": [{"id": 3, "type": "tag", "content": {"markup": "x"},
+                       "click_url": "https://a.example/"},
+                      {"id": 4, "type": "html", "content": {"markup": "x"},
+                       "click_url": "https://a.example/"}]}]}]})";
+    const auto statuses = [&](const ads::catalog::Options& options) {
+        const auto compiled = ads::catalog::compile(json, kAt, options);
+        const auto creatives = compiled.image().creatives();
+        return std::pair(creatives[0].status, creatives[1].status);
+    };
+    const auto active = std::pair(Status::active, Status::active);
+    const auto paused = std::pair(Status::paused, Status::active);
+    EXPECT_EQ(statuses({}), active);
+    EXPECT_EQ(statuses({.any_tags = false}), paused);
+    EXPECT_EQ(statuses({.any_tags = false, .tag_advertisers = {"Acme", "other"}}), paused);
+    EXPECT_EQ(statuses({.any_tags = false, .tag_advertisers = {"other", "acme"}}), active);
+    EXPECT_EQ(ads::catalog::document_hash(json, kAt), ads::catalog::document_hash(json, kAt, {}));
+    EXPECT_NE(ads::catalog::document_hash(json, kAt, {.any_tags = false}),
+              ads::catalog::document_hash(json, kAt));
+    EXPECT_NE(
+        ads::catalog::document_hash(json, kAt, {.any_tags = false, .tag_advertisers = {"acme"}}),
+        ads::catalog::document_hash(json, kAt, {.any_tags = false}));
+}
+
 }  // namespace

@@ -366,6 +366,8 @@ TEST(RenderFrame, EachTypeIsADocument) {
     EXPECT_EQ(frame("html", R"("markup": "<p>Sale</p>")"),
               "<a class=\"spot\" rel=\"noopener sponsored\" href=\"CLICK\"><p>Sale</p></a>");
     EXPECT_EQ(frame("html", R"("markup": "{click_url}")"), "CLICK");
+    EXPECT_EQ(frame("tag", R"("markup": "<b>{click_url}</b>{click_url}")"), "<b>CLICK</b>CLICK");
+    EXPECT_EQ(frame("tag", R"("markup": "<b>x</b>")"), "<b>x</b>") << "no link around it";
     std::string many;
     std::string clicks;
     for (int i = 0; i < 500; i++) {
