@@ -75,6 +75,12 @@ const Byte* Scanner::read(const Byte* p, const Byte* end, Found& found) noexcept
                 if (p == end) {
                     return p;
                 }
+                if (nothing_open()) {
+                    if (const Byte* behind = skip_tag(p, end); behind != p) {
+                        p = behind;
+                        continue;
+                    }
+                }
                 begin_tag(p, State::tag_open);
                 if (++p == end) {
                     return p;

@@ -103,6 +103,12 @@ private:
     const Byte* read_markup(const Byte* p, const Byte* end) noexcept;
     const Byte* read_text(const Byte* p, const Byte* end) noexcept;
     bool read_script(const Byte*& p, const Byte* end) noexcept;
+    // Behind the tag, if it is there as a whole and means nothing; otherwise where it begins.
+    const Byte* skip_tag(const Byte* less, const Byte* end) const noexcept;
+    // Whether tags mean what they do at the beginning of a page.
+    bool nothing_open() const noexcept {
+        return !in_slot_ && !in_select_ && templates_ == 0 && nesting_.empty();
+    }
     void begin_tag(const Byte* less, State next) noexcept;
     Found finish_tag(const Byte* behind) noexcept;
     Found start_tag(const Byte* behind) noexcept;
