@@ -17,7 +17,7 @@
 #include "lib/base/database.hpp"
 #include "lib/base/json.hpp"
 #include "lib/diagnosis/node_status.hpp"
-#include "lib/experiment/experiments.hpp"
+#include "lib/scheduler/scheduler.hpp"
 
 namespace ads::cli {
 
@@ -25,7 +25,6 @@ namespace {
 
 constexpr int kEventDays = 395;
 constexpr size_t kNamesShown = 10;
-constexpr size_t kTurnsAtOnce = 500;  // of one task: time zones have fewer midnights
 
 struct Options {
     std::string database;
@@ -44,17 +43,6 @@ std::string_view tag_of(std::string_view task) {
                                                                    : "lifecycle";
 }
 
-// What a turn did: each action with those it was done to.
-using Deeds = std::map<std::string, std::vector<std::string>>;
-
-uint64_t count_of(const Deeds& deeds) {
-    uint64_t count = 0;
-    for (const auto& [action, names] : deeds) {
-        count += names.size();
-    }
-    return count;
-}
-
 // "2 activated (7, 9), 1 resumed (4)"
 std::string shown(const Deeds& deeds) {
     std::vector<std::string> parts;
@@ -68,122 +56,29 @@ std::string shown(const Deeds& deeds) {
     return parts.empty() ? "nothing to do" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
-// ---- turns ----
+Scheduler scheduler_of(const Options& options, const std::string& instance,
+                       std::function<bool()> stop) {
+    return {{options.database, instance, options.event_days},
+            {[&options](const std::string& task, const Deeds& deeds) {
+                 if (options.verbose || !deeds.empty()) {
+                     log_line(tag_of(task), fmt::format("{}: {}", task, shown(deeds)));
+                 }
+             },
+             [](const std::string& task, const std::string& trouble) {
+                 log_line(tag_of(task), trouble);
+             },
+             std::move(stop)}};
+}
 
-struct Totals {
-    uint64_t turns = 0;
-    uint64_t changes = 0;
-    uint64_t failures = 0;
-};
-
-class Scheduler {
-public:
-    explicit Scheduler(const Options& options)
-        : options_(options),
-          instance_(options.instance.empty() ? host_and_process() : options.instance) {}
-
-    const std::string& instance() const noexcept { return instance_; }
-
-    // Connects if that is needed. Throws SqlError if the connection is lost on the way.
-    Totals tick(StopSignal* stop = nullptr) {
-        if (!database_) {
-            database_ = std::make_unique<Database>(options_.database, "nginx-ads scheduler");
-        }
-        Totals totals;
-        const Rows due = database_->run(
-            "SELECT task FROM ads.scheduler_tasks() WHERE ads.due_turn(task) IS NOT NULL "
-            "ORDER BY place");
-        for (size_t i = 0; i < due.size(); i++) {
-            const std::string task(due.at(i, 0));
-            for (size_t n = 0; n < kTurnsAtOnce && turn(task, totals); n++) {
-                if (stop != nullptr && stop->within(std::chrono::milliseconds(0))) {
-                    return totals;
-                }
-            }
-        }
-        return totals;
-    }
-
-    void disconnect() { database_.reset(); }
-
-private:
-    // Whether there was one, and it went well.
-    bool turn(const std::string& task, Totals& totals) {
-        std::string due;
-        Deeds deeds;
-        try {
-            Transaction transaction(*database_);
-            database_->run("SET TRANSACTION ISOLATION LEVEL READ COMMITTED");
-            database_->run("SET LOCAL lock_timeout = '5s'");
-            database_->run("SET LOCAL statement_timeout = '60s'");
-            due = database_->value("SELECT ads.claim_turn($1, $2)", {task, instance_});
-            if (due.empty()) {
-                return false;
-            }
-            deeds = work(task, due);
-            database_->run("SELECT ads.finish_turn($1, $2, $3)",
-                           {task, due, std::to_string(count_of(deeds))});
-            transaction.commit();
-        } catch (const SqlError& e) {
-            if (e.lost()) {
-                throw;
-            }
-            totals.failures++;
-            failed(task, due, explained(e).what());
-            return false;
-        }
-        totals.turns++;
-        totals.changes += count_of(deeds);
-        if (options_.verbose || !deeds.empty()) {
-            log_line(tag_of(task), fmt::format("{}: {}", task, shown(deeds)));
-        }
-        return true;
-    }
-
-    Deeds work(const std::string& task, const std::string& due) {
-        Deeds deeds;
-        if (task == "check-experiments") {
-            Verdicts verdicts = check_experiments(*database_);
-            for (const auto& problem : verdicts.broken) {
-                log_line(tag_of(task), fmt::format("{}: {}", task, problem));
-            }
-            if (!verdicts.completed.empty()) {
-                deeds["completed"] = std::move(verdicts.completed);
-            }
-            return deeds;
-        }
-        const Rows rows = database_->run("SELECT action, what FROM ads.do_turn($1, $2, $3)",
-                                         {task, due, std::to_string(options_.event_days)});
-        for (size_t i = 0; i < rows.size(); i++) {
-            deeds[std::string(rows.at(i, 0))].push_back(printable(rows.at(i, 1)));
-        }
-        return deeds;
-    }
-
-    void failed(const std::string& task, const std::string& due, const std::string& why) {
-        log_line(tag_of(task), fmt::format("{} failed, and is tried again: {}", task, why));
-        if (due.empty()) {
-            return;
-        }
-        try {
-            database_->run("SELECT ads.fail_turn($1, $2, $3, $4)", {task, due, instance_, why});
-        } catch (const SqlError& e) {
-            if (e.lost()) {
-                throw;
-            }
-            log_line("scheduler", fmt::format("cannot record that {} failed: {}", task, e.what()));
-        }
-    }
-
-    const Options& options_;
-    const std::string instance_;
-    std::unique_ptr<Database> database_;
-};
+std::string instance_of(const Options& options) {
+    return options.instance.empty() ? host_and_process() : options.instance;
+}
 
 // ---- the commands ----
 
 Exit tick_once(const Options& options) {
-    Scheduler scheduler(options);
+    const std::string instance = instance_of(options);
+    Scheduler scheduler = scheduler_of(options, instance, nullptr);
     Totals totals;
     try {
         totals = scheduler.tick();
@@ -192,7 +87,7 @@ Exit tick_once(const Options& options) {
     }
     if (options.json) {
         const Json root(json_object());
-        json_object_set_new(root.get(), "instance", text_json(scheduler.instance()));
+        json_object_set_new(root.get(), "instance", text_json(instance));
         json_object_set_new(root.get(), "runs", number_json(totals.turns));
         json_object_set_new(root.get(), "changes", number_json(totals.changes));
         json_object_set_new(root.get(), "failures", number_json(totals.failures));
@@ -207,11 +102,15 @@ Exit tick_once(const Options& options) {
 class Daemon {
 public:
     explicit Daemon(const Options& options)
-        : options_(options), tick_(*parse_timeout(options.tick)), scheduler_(options) {}
+        : options_(options),
+          tick_(*parse_timeout(options.tick)),
+          instance_(instance_of(options)),
+          scheduler_(scheduler_of(options, instance_,
+                                  [this] { return stop_.within(std::chrono::milliseconds(0)); })) {}
 
     Exit run() {
-        log_line("scheduler", fmt::format("started as {}, a tick every {}", scheduler_.instance(),
-                                          options_.tick));
+        log_line("scheduler",
+                 fmt::format("started as {}, a tick every {}", instance_, options_.tick));
         manager_.say("READY=1");
         auto next = Clock::now();
         do {
@@ -232,7 +131,7 @@ private:
     void tick() {
         ticks_++;
         try {
-            const Totals totals = scheduler_.tick(&stop_);
+            const Totals totals = scheduler_.tick();
             totals_.turns += totals.turns;
             totals_.changes += totals.changes;
             totals_.failures += totals.failures;
@@ -279,6 +178,7 @@ private:
 
     const Options& options_;
     const std::chrono::milliseconds tick_;
+    const std::string instance_;
     StopSignal stop_;
     ServiceManager manager_;
     Scheduler scheduler_;
@@ -288,8 +188,6 @@ private:
 };
 
 // ---- status ----
-
-constexpr const char* kMoment = R"('YYYY-MM-DD"T"HH24:MI:SS"Z"')";
 
 std::string period_text(const Rows& rows, size_t row) {
     const int64_t seconds = rows.number(row, 1);
@@ -354,13 +252,7 @@ void show_status_json(const Rows& rows) {
 Exit status(const Options& options) {
     Database database(options.database, "nginx-ads scheduler");
     try {
-        const auto moment = [](const char* column) {
-            return fmt::format("to_char({} AT TIME ZONE 'UTC', {})", column, kMoment);
-        };
-        const Rows rows = database.run(fmt::format(
-            "SELECT task, every_seconds, {}, seconds, instance, changed, {}, error, {}, "
-            "attempts FROM ads.scheduler_status()",
-            moment("due_at"), moment("next_due"), moment("failed_at")));
+        const Rows rows = scheduler_status(database);
         options.json ? show_status_json(rows) : show_status(rows);
     } catch (const SqlError& e) {
         throw explained(e);

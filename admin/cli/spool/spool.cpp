@@ -10,9 +10,9 @@
 
 #include "cli/common/options.hpp"
 #include "cli/main/commands.hpp"
-#include "cli/spool/event_json.hpp"
 #include "io/file.hpp"
 #include "io/spool.hpp"
+#include "lib/base/event_json.hpp"
 
 namespace ads::cli {
 

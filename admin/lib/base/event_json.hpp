@@ -4,7 +4,7 @@
 #include "core/base/bytes.hpp"
 #include "core/event/event.hpp"
 
-namespace ads::cli {
+namespace ads::admin {
 
 // Enough for any event: no byte of a record becomes more than six.
 inline constexpr size_t kMaxLine = 6 * kMaxRecord + 1024;
@@ -12,4 +12,4 @@ inline constexpr size_t kMaxLine = 6 * kMaxRecord + 1024;
 // The object and a line feed. Writes valid JSON whatever the strings hold.
 void write_event(Out& out, const Event& event);
 
-}  // namespace ads::cli
+}  // namespace ads::admin

@@ -10,7 +10,7 @@
 #include "core/event/event.hpp"
 #include "ledger/frequency.hpp"
 
-namespace ads::cli {
+namespace ads::admin {
 
 // A session, or a user by its pseudonyms, one for each key that may have made it.
 struct Person {
@@ -51,4 +51,4 @@ void each_in_state(const std::string& folder, const Person& person,
 // Files of the folder that were set aside, and may hold anything.
 std::vector<std::string> set_aside(const std::string& folder);
 
-}  // namespace ads::cli
+}  // namespace ads::admin

@@ -1,14 +1,14 @@
-#include "cli/spool/event_json.hpp"
+#include "lib/base/event_json.hpp"
 
 #include <jansson.h>
 
 #include <algorithm>
 #include <chrono>
 
-#include "cli/common/output.hpp"
+#include "lib/base/failure.hpp"
 #include "lib/base/text.hpp"
 
-namespace ads::cli {
+namespace ads::admin {
 
 namespace {
 
@@ -150,4 +150,4 @@ void write_event(Out& out, const Event& e) {
     out.put("}\n");
 }
 
-}  // namespace ads::cli
+}  // namespace ads::admin

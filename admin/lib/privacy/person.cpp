@@ -1,4 +1,4 @@
-#include "cli/common/person.hpp"
+#include "lib/privacy/person.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -11,14 +11,14 @@
 #include <cerrno>
 #include <cstring>
 
-#include "cli/common/output.hpp"
 #include "core/token/pseudonym.hpp"
 #include "io/file.hpp"
 #include "io/process.hpp"
 #include "io/spool.hpp"
 #include "ledger/state.hpp"
+#include "lib/base/failure.hpp"
 
-namespace ads::cli {
+namespace ads::admin {
 
 namespace {
 
@@ -332,4 +332,4 @@ std::vector<std::string> set_aside(const std::string& folder) {
     return files;
 }
 
-}  // namespace ads::cli
+}  // namespace ads::admin

@@ -1,0 +1,45 @@
+// What is kept of a person, wherever it is, and forgetting it. Prints nothing; throws Failure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/base/database.hpp"
+#include "lib/base/json.hpp"
+#include "lib/privacy/person.hpp"
+
+namespace ads::admin {
+
+// Where to look.
+struct Places {
+    Database* database = nullptr;  // null: there is none
+    std::string spool;             // folders; empty: there is none
+    std::string state;
+    std::string actor;  // for the log
+};
+
+// The pseudonyms of a user, one for each key of the ring in this file.
+std::vector<std::string> pseudonyms(const std::string& ring, const std::string& name);
+
+Json export_person(const Places& places, Person person);
+
+struct Erased {
+    uint64_t events = 0;  // in PostgreSQL
+    uint64_t trials = 0;
+    uint64_t spool = 0;
+    uint64_t frequency = 0;
+    bool more = false;                   // there was more of them in each round
+    std::vector<std::string> set_aside;  // files that cannot be searched
+
+    uint64_t all() const { return events + trials + spool + frequency; }
+    void add(const Erased& other) {
+        events += other.events;
+        trials += other.trials;
+        spool += other.spool;
+        frequency += other.frequency;
+    }
+};
+
+Erased erase_person(const Places& places, Person person);
+
+}  // namespace ads::admin
