@@ -27,7 +27,7 @@ jobs        := $(shell nproc)
 lib_sources   := $(wildcard src/core/*/*.cpp src/ledger/*.cpp src/io/*.cpp src/keeper/*.cpp)
 lib_objects   := $(lib_sources:%.cpp=$(OBJ)/%.o)
 # What only the command needs, such as the HTML parser, is not linked into workers.
-admin_sources := $(wildcard admin/lib/*/*.cpp admin/creative/*.cpp)
+admin_sources := $(wildcard admin/lib/*/*.cpp admin/creative/*.cpp admin/api/*.cpp)
 admin_objects := $(admin_sources:%.cpp=$(OBJ)/%.o)
 cli_sources   := $(wildcard admin/cli/*/*.cpp)
 cli_objects   := $(cli_sources:%.cpp=$(OBJ)/%.o)

@@ -39,9 +39,9 @@ is system("$root/usr/bin/nginx-ads --version > /dev/null"), 0, 'the command runs
 
 # ---- units ----
 
-for my $unit ('scheduler', 'dispatch') {
+for my $unit ('scheduler', 'dispatch', 'api') {
     my $text = slurp("$root/usr/lib/systemd/system/nginx-ads-$unit.service");
-    like $text, qr{^ExecStart=/usr/bin/nginx-ads $unit run$}m, "the unit of $unit";
+    like $text, qr{^ExecStart=/usr/bin/nginx-ads $unit run\b}m, "the unit of $unit";
     is system("$root/usr/bin/nginx-ads $unit run --help > /dev/null"), 0, 'names a command';
     like $text, qr{^DynamicUser=yes$}m, 'it runs as a user that owns no file';
     like $text, qr{^LoadCredential=pgpass:/etc/nginx-ads/pgpass\n(?:.*\n)*Environment=PGPASSFILE=%d/pgpass\n}m, 'and gets its password from systemd';

@@ -38,5 +38,6 @@ void add_forecast(Arguments& app, Command& chosen);
 void add_report(Arguments& app, Command& chosen);
 void add_dispatch(Arguments& app, Command& chosen);
 void add_privacy(Arguments& app, Command& chosen);
+void add_api(Arguments& app, Command& chosen);
 
 }  // namespace ads::cli

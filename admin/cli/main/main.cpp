@@ -116,6 +116,7 @@ void describe(Arguments& arguments, Command& chosen) {
     add_report(arguments, chosen);
     add_dispatch(arguments, chosen);
     add_privacy(arguments, chosen);
+    add_api(arguments, chosen);
     add_completion(arguments, chosen);
     add_help(arguments);
     add_json(app);

@@ -1,0 +1,114 @@
+// Who I am, the audit log, the health of what is behind the console, and the API's description.
+#include <fmt/format.h>
+
+#include "api/openapi.hpp"
+#include "api/route.hpp"
+#include "lib/diagnosis/node_status.hpp"
+#include "version.hpp"
+
+namespace ads::api {
+
+using admin::number_json;
+using admin::text_json;
+
+namespace {
+
+Response me(Call& call) {
+    Json root(json_object());
+    json_object_set_new(root.get(), "user", text_json(call.who.user));
+    json_object_set_new(root.get(), "role", text_json(name_of(call.who.role)));
+    json_object_set_new(root.get(), "advertiser",
+                        call.who.advertiser.empty() ? json_null() : text_json(call.who.advertiser));
+    json_t* operations = json_array();
+    for (const auto& route : routes()) {
+        if ((route.roles & role_bit(call.who.role)) != 0) {
+            json_array_append_new(operations, text_json(route.operation));
+        }
+    }
+    json_object_set_new(root.get(), "operations", operations);
+    return {200, std::move(root)};
+}
+
+Response audit(Call& call) {
+    const std::string before = call.get("before");
+    const std::string after =
+        before.empty() ? "" : std::to_string(call.number("before", 0, INT64_MAX));
+    const std::string limit = std::to_string(call.number("limit", 100, 1000));
+    const std::string text = call.connections.reading().value(
+        "SELECT coalesce(json_agg(to_json(list)), '[]') FROM (SELECT id AS entry, "
+        "ads.moment_text(at) AS at, actor, action, table_name AS \"table\", row_id AS id, before, "
+        "after FROM ads.audit_log WHERE ($1 = '' OR audit_log.id < nullif($1, '')::bigint) "
+        "AND ($2 = '' OR actor = $2) ORDER BY audit_log.id DESC LIMIT $3::bigint) list",
+        {after, call.get("actor"), limit});
+    return {200, Json(json_loadb(text.data(), text.size(), 0, nullptr))};
+}
+
+// What cannot be reached is a part of the answer.
+Response health(Call& call) {
+    Json root(json_object());
+    json_object_set_new(root.get(), "version", text_json(ADS_VERSION));
+    auto& database = call.connections.reading();
+    json_t* postgres = json_object();
+    json_object_set_new(postgres, "server", text_json(admin::version_text(database.version())));
+    json_object_set_new(postgres, "database", text_json(database.shown()));
+    json_object_set_new(root.get(), "postgresql", postgres);
+    json_t* node = json_null();
+    json_t* error = json_null();
+    if (!call.config.status_url.empty()) {
+        try {
+            Json status = admin::node_status(call.config.status_url, "limit=1", "2s");
+            json_object_del(status.get(), "ad_groups");
+            json_object_del(status.get(), "campaigns");
+            node = status.release();
+        } catch (const admin::Failure& e) {
+            error = text_json(e.what());
+        }
+    }
+    json_object_set_new(root.get(), "node", node);
+    json_object_set_new(root.get(), "node_error", error);
+    return {200, std::move(root)};
+}
+
+Response description(Call& call) {
+    return {200, openapi(call.config.prefix)};
+}
+
+}  // namespace
+
+void add_other_routes(std::vector<Route>& table) {
+    table.push_back({"GET",
+                     "/me",
+                     "me",
+                     "The user, the role and what it may do",
+                     kReadsOwn,
+                     {},
+                     nullptr,
+                     "Me"});
+    table.back().run = me;
+    table.push_back(
+        {"GET",
+         "/audit",
+         "audit",
+         "Who changed what in all, the newest first",
+         kManages,
+         {{"actor", R"({"type":"string"})", "Only by this one"},
+          {"before", R"({"type":"integer","minimum":1})", "Only before this entry"},
+          {"limit", R"({"type":"integer","minimum":1,"maximum":1000})", "At most so many (100)"}},
+         nullptr,
+         "Audit"});
+    table.back().run = audit;
+    table.push_back(
+        {"GET", "/health", "health", "PostgreSQL and the node", kViews, {}, nullptr, "Health"});
+    table.back().run = health;
+    table.push_back({"GET",
+                     "/openapi.json",
+                     "openapi",
+                     "This description",
+                     kReadsOwn,
+                     {},
+                     nullptr,
+                     "Description"});
+    table.back().run = description;
+}
+
+}  // namespace ads::api
