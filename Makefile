@@ -292,7 +292,7 @@ install: all ## install the module, the command and what goes with it (DESTDIR=,
 	done
 	install -m 644 conf/tmpfiles.conf $(root)/lib/tmpfiles.d/nginx-ads.conf
 	install -d -m 755 $(DESTDIR)/var/lib/nginx-ads $(etc)
-	[ -e $(etc)/catalog.json ] || install -m 644 conf/catalog.json $(etc)/catalog.json
+	[ -e $(etc)/catalog.json ] || install -m 644 docs/examples/empty.json $(etc)/catalog.json
 	[ -n "$(DESTDIR)" ] || [ -e $(etc)/secret ] || $(BUILD)/nginx-ads key generate --output $(etc)/secret
 
 clean: ## remove build/

@@ -1,6 +1,7 @@
 #include "io/trusted_path.hpp"
 
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -51,6 +52,18 @@ public:
     }
 
 private:
+    // What an access control list says is left to those who wrote it.
+    bool searchable(const std::string& path, const struct stat& info) const noexcept {
+        return !S_ISDIR(info.st_mode) || may(info, S_IXUSR, S_IXGRP, S_IXOTH) ||
+               getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0;
+    }
+
+    bool may(const struct stat& info, mode_t owner, mode_t group, mode_t other) const noexcept {
+        const bool member = std::find(worker_.groups.begin(), worker_.groups.end(), info.st_gid) !=
+                            worker_.groups.end();
+        return (info.st_mode & (info.st_uid == worker_.uid ? owner : member ? group : other)) != 0;
+    }
+
     bool fixed_entry(const std::string& path, int links) {
         struct stat info;
         if (lstat(path.c_str(), &info) != 0) {
@@ -64,7 +77,12 @@ private:
         }
         // Where the sticky bit is set, only root renames what belongs to root.
         const bool sticky = (info.st_mode & S_ISVTX) != 0 && info.st_uid != worker_.uid;
-        return !writable(info) || sticky || fail(writable_text(path));
+        if (writable(info) && !sticky) {
+            return fail(writable_text(path));
+        }
+        return searchable(path, info) ||
+               fail("the worker user \"" + worker_.name + "\" may not pass through \"" + path +
+                    "\", which \"chmod o+x\" allows");
     }
 
     bool fixed_link(const std::string& path, int links) {

@@ -301,6 +301,15 @@ finds(node('200 OK', sprintf $well, '"$.x: bad"', 0, 'null'), 'node', 'problem',
 finds(node('200 OK', sprintf $well, 'null', 0, sprintf $ships, 0, '"server down"'), 'node', 'problem', qr/not shipped: server down/, qr/doctor/);
 finds(node('200 OK', sprintf $well, 'null', 0, sprintf $ships, 2, 'null'), 'node', 'warning', qr/^2 events were refused/, qr/quarantine/);
 finds(node('200 OK', sprintf($well, 'null', 0, 'null') =~ s/\}$/,"spool":{"damaged_records":2,"damaged_bytes":99}}/r), 'node', 'warning', qr/^2 records of the spool were damaged/, qr/quarantine/);
+my $keeper = sub { my ($ms) = @_; sprintf($well, 'null', 0, sprintf $ships, 0, 'null') =~ s/\}$/,"keeper":{"pid":77,"term":1,"silent_ms":$ms}}/r };
+finds(node('200 OK', $keeper->(20_625)), 'node', 'problem', qr/^its keeper \(process 77\) has been silent for 20 s/, qr/kill it/);
+finds(node('200 OK', $keeper->(400)), 'node', 'ok', qr/serves and ships/);
+finds(node('200 OK', sprintf $well, '"$.x: bad\\n$.y: bad"', 0, 'null'), 'node', 'problem', qr/refused: \$\.x: bad; \$\.y: bad/, qr/file of ads_catalog/);
+{
+    local %ENV = %ENV;
+    delete @ENV{ qw(ADS_DATABASE ADS_DATABASE_URL PGHOST PGDATABASE PGSERVICE) };
+    finds(node('200 OK', sprintf $well, 'null', 0, 'null'), 'connection', 'ok', qr/^no database is configured/);
+}
 finds(node('200 OK', sprintf $well, 'null', 3, 'null'), 'node', 'warning', qr/^3 events could not be written/, qr/df/);
 finds(node('404 Not Found', 'nothing'), 'node', 'problem', qr/not the address of an ads_status: it answers 404/, qr/ads_status/);
 finds(node('200 OK', '<html>'), 'node', 'problem', qr/not the address of an ads_status/, qr/ads_status/);

@@ -47,6 +47,19 @@ in_folder();
 -d $state or die "no $state";
 my $url = 'http://127.0.0.1:' . $ngx->port . '/console/status';
 
+subtest 'a folder that no node reads' => sub {
+    my $above = $state =~ s{/[^/]+$}{}r;
+    my ($rc, $text) = told('stop', '--state', $above, '--all');
+    is $rc, 1, 'the folder above is refused';
+    is $text, "nginx-ads: $above is not the state folder of a node (ads_state)" . ($state =~ m{/state$} ? ": did you mean $state?\n" : "; --force writes the list there all the same.\n"), 'with what is meant';
+    ($rc, $text) = told('stop', '--state', "$above/spool", '--all');
+    is $rc, 1, 'so is the spool';
+    ok !-e "$_/stopped", "nothing is written in $_" for $above, "$above/spool";
+    ($rc) = told('stop', '--state', "$above/spool", '--all', '--force');
+    is $rc, 0, 'unless that is forced';
+    unlink "$above/spool/stopped";
+};
+
 subtest 'stop and start' => sub {
     is open_ones($ngx), '1 2 3 4', 'all are served';
     my ($rc, $text) = told('stop', '--state', $state);

@@ -3,6 +3,7 @@ use strict;
 use warnings;
 
 use lib 't/lib';
+use File::Path qw(make_path);
 use File::Temp qw(tempdir);
 use Test::More;
 
@@ -64,6 +65,7 @@ is system("$root/usr/bin/nginx-ads validate $root/etc/nginx-ads/catalog.json > /
 my $port = free_port();
 s{ (/(?:etc|var|usr)/)}{ $root$1}g, s{listen 8080}{listen 127.0.0.1:$port} for $sample;
 mkdir "$dir/logs";
+make_path("$root/var/log/nginx");   # as the package of nginx does
 spurt("$dir/nginx.conf", "pid $dir/nginx.pid;\nerror_log $dir/error.log;\n$sample");
 my $nginx = AdsTest::Conf::binary();
 my $said  = qx{$nginx -t -p $dir -c $dir/nginx.conf -e $dir/error.log 2>&1};

@@ -21,7 +21,7 @@ sub one_ad {
 
 our $Hostile = qq(</script><script>alert("1")</script>'&\\\x{2028}\x{2029}\n);
 
-plan tests => 289;
+plan tests => 295;
 run_tests();
 
 __DATA__
@@ -100,7 +100,7 @@ GET /spot/serve?placement=top&format=js&callback={{'a' x 64}} -> 200
 GET /spot/serve?placement=top&format=html -> 200
     Content-Type: text/html; charset=utf-8
     Cache-Control: no-store
-    ~ {{$::Document}}<a href="/spot/click\?t={{$Token}}" target="_blank" rel="[^"]*noopener[^"]*"><img src="https://cdn.example.com/a.png" alt="Sale" width="728" height="090" align="top"></a>
+    ~ {{$::Document}}<a href="/spot/click\?t={{$Token}}" target="_blank" rel="[^"]*noopener[^"]*"><img src="https://cdn.example.com/a.png" alt="Sale" width="728" height="90" align="top"></a>
     ~ <img src="/spot/impression\?t={{$Token}}" width="1" height="1" alt="" hidden></body></html>$
     !~ style
 GET /spot/serve?placement=side&format=html -> 200
@@ -123,13 +123,17 @@ GET /spot/serve?placement= -> 400
 GET /spot/serve?placement=, -> 400
     ~ "code":"missing_placement"
 GET /spot/serve?placement=nowhere -> 400
-    ~ ^{"error":{"code":"unknown_placement","message":"[^"]+"}}$
+    ~ ^{"error":{"code":"unknown_placement","message":"there is no placement \\"nowhere\\""}}$
 GET /spot/serve?placement=top,nowhere -> 400
     ~ "code":"unknown_placement"
 GET /spot/serve?placement=top%00 -> 400
     ~ "code":"unknown_placement"
+GET /spot/serve?placement=top,side&format=js -> 200
 GET /spot/serve?placement=top,side&format=html -> 400
-    ~ ^{"error":{"code":"one_placement","message":"[^"]+"}}$
+    Content-Type: text/html; charset=utf-8
+    ~ ^<!-- [^<>]+ -->$
+GET /spot/serve?format=html&placement=no--%3E%3Cscript%3E -> 400
+    ~ ^<!-- there is no placement &quot;no--&gt;&lt;script&gt;&quot; -->$
 
 
 

@@ -32,7 +32,8 @@ constexpr double kClockWarning = 2;   // seconds
 constexpr double kClockProblem = 60;  // tokens from further ahead are refused
 constexpr int64_t kLagWarning = 300;  // seconds
 constexpr int64_t kLagProblem = 3600;
-constexpr off_t kOpenSize = 2 << 20;  // larger is an open segment only if it is not shipped
+constexpr int64_t kSilentProblem = 5000;  // ms
+constexpr off_t kOpenSize = 2 << 20;      // larger is an open segment only if it is not shipped
 
 struct Options {
     std::string database;
@@ -60,7 +61,12 @@ public:
         : options_(options), status_url_(status_url(options.status_url)) {}
 
     const Findings& run() {
-        database();
+        const bool other = !options_.spool.empty() || !status_url_.empty();
+        if (!options_.database.empty() || admin::database_configured() || !other) {
+            database();
+        } else {
+            findings_.ok("connection", "no database is configured: events stay in the spool.");
+        }
         if (!options_.spool.empty()) {
             spool();
         }
@@ -296,19 +302,37 @@ private:
     void judge(const json_t* root) {
         const auto text = [](const json_t* object, const char* name) {
             const char* value = json_string_value(json_object_get(object, name));
-            return value == nullptr ? std::string() : printable(value);
+            std::string one_line = value == nullptr ? "" : value;
+            for (size_t at; (at = one_line.find('\n')) != std::string::npos;) {
+                one_line.replace(at, 1, "; ");
+            }
+            return printable(one_line);
         };
         bool well = true;
         if (const auto error = text(json_object_get(root, "catalog"), "error"); !error.empty()) {
             well = false;
             findings_.problem("node", fmt::format("the last catalog was refused: {}", error),
-                              "nginx-ads export | nginx-ads validate -");
+                              json_is_object(json_object_get(root, "postgres"))
+                                  ? "nginx-ads export | nginx-ads validate -, or validate the file "
+                                    "of ads_catalog"
+                                  : "nginx-ads validate, with the file of ads_catalog");
         }
         if (const auto error = text(json_object_get(root, "catalog"), "unreadable");
             !error.empty()) {
             well = false;
             findings_.problem("node", fmt::format("its catalog cannot be read: {}", error),
                               "it serves the last one; the error log of nginx says since when");
+        }
+        const json_t* keeper = json_object_get(root, "keeper");
+        if (const auto silent = json_integer_value(json_object_get(keeper, "silent_ms"));
+            silent > kSilentProblem) {
+            well = false;
+            findings_.problem(
+                "node",
+                fmt::format("its keeper (process {}) has been silent for {} s: no event is "
+                            "shipped, no edit goes live and pacing stands still.",
+                            json_integer_value(json_object_get(keeper, "pid")), silent / 1000),
+                "the error log of nginx; if the process is stopped, kill it: nginx starts another");
         }
         const json_t* shipping = json_object_get(root, "postgres");
         if (const auto error = text(shipping, "error"); !error.empty()) {

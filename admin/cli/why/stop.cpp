@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -240,6 +241,26 @@ std::vector<Stop> named(const Options& options, const std::string& folder) {
     return stops;
 }
 
+// A list in a folder that no node reads stops nothing.
+void check_folder(const Options& options, const std::string& folder) {
+    const auto is_state = [](const std::string& path) {
+        return access((path + "/state").c_str(), F_OK) == 0 ||
+               access((path + "/catalog.path").c_str(), F_OK) == 0;
+    };
+    struct stat inner {};
+    const std::string below = folder + (folder.ends_with('/') ? "state" : "/state");
+    const bool holds_it = stat(below.c_str(), &inner) == 0 && S_ISDIR(inner.st_mode);
+    if (options.force || (is_state(folder) && !holds_it)) {
+        return;
+    }
+    throw Failure(
+        Exit::bad_input,
+        fmt::format("{} is not the state folder of a node (ads_state){}", printable(folder),
+                    holds_it && is_state(below)
+                        ? fmt::format(": did you mean {}?", printable(below))
+                        : "; --force writes the list there all the same."));
+}
+
 // Throws Failure if the catalog does not have what is to be stopped, or cannot say so,
 // unless that is forced.
 void check_targets(const Options& options, const std::string& folder,
@@ -458,6 +479,7 @@ Exit run(const Options& options) {
     const std::string path = folder + "/stopped";
     std::vector<Stop> wanted = named(options, folder);
     if (!options.lift) {
+        check_folder(options, folder);
         check_targets(options, folder, wanted);
     }
     Edited edited;
@@ -529,7 +551,7 @@ void add(Arguments& app, Command& chosen, bool lift) {
         "where there are several, do it on each, or pause the campaign.\n"
         "\n"
         "Example:\n"
-        "  nginx-ads {} --state /var/lib/nginx-ads --campaign 12{}",
+        "  nginx-ads {} --state /var/lib/nginx-ads/state --campaign 12{}",
         lift ? "start" : "stop", lift ? "" : " --reason \"wrong prices\""));
     sub->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }

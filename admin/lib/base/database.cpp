@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
@@ -89,12 +90,14 @@ void check_conninfo(const std::string& text, const std::string& from, Exit exit)
     }
 }
 
+constexpr const char* kVariables[] = {"ADS_DATABASE", "ADS_DATABASE_URL"};
+
 std::string chosen_conninfo(const std::string& option) {
     if (!option.empty()) {
         check_conninfo(option, "--database", Exit::usage);
         return option;
     }
-    for (const char* name : {"ADS_DATABASE", "ADS_DATABASE_URL"}) {
+    for (const char* name : kVariables) {
         if (const char* value = std::getenv(name); value != nullptr && *value != '\0') {
             check_conninfo(value, name, Exit::bad_input);
             return value;
@@ -178,6 +181,15 @@ Failure explained(const SqlError& error) {
 }
 
 // ---- the connection ----
+
+bool database_configured() {
+    const auto is_set = [](const char* name) {
+        const char* value = std::getenv(name);
+        return value != nullptr && *value != '\0';
+    };
+    return std::any_of(std::begin(kVariables), std::end(kVariables), is_set) || is_set("PGHOST") ||
+           is_set("PGDATABASE") || is_set("PGSERVICE") || !configured("database").value.empty();
+}
 
 Database::Database(const std::string& conninfo, const std::string& application)
     : connection_(connect(chosen_conninfo(conninfo), application)) {

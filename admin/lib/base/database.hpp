@@ -68,6 +68,9 @@ private:
 // A parameter of a statement; without a value it is NULL.
 using Param = std::optional<std::string_view>;
 
+// Whether a variable or a configuration file names one.
+bool database_configured();
+
 class Database {
 public:
     // `conninfo` is what --database says: a conninfo string or a URI. Without

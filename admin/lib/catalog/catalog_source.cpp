@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
 #include "io/file.hpp"
 #include "lib/base/config_file.hpp"
+#include "lib/base/database.hpp"
 #include "lib/base/files.hpp"
 
 namespace ads::admin {
@@ -16,17 +16,6 @@ namespace {
 
 std::string state_of(const CatalogOptions& options) {
     return options.state.empty() ? configured("state").value : options.state;
-}
-
-// Whether a variable or a configuration file names a database.
-bool database_configured() {
-    for (const char* name :
-         {"ADS_DATABASE", "ADS_DATABASE_URL", "PGHOST", "PGDATABASE", "PGSERVICE"}) {
-        if (const char* value = std::getenv(name); value != nullptr && *value != '\0') {
-            return true;
-        }
-    }
-    return !configured("database").value.empty();
 }
 
 std::string read_or_fail(const std::string& path) {

@@ -29,13 +29,11 @@ std::string_view field(const Creative& creative, std::string_view name) {
     return {};
 }
 
-// The zero is because lists of content blockers hide img[width="728"][height="90"], also in
-// documents of their own.
 std::string size_attributes(const Creative& creative) {
     if (creative.width == 0) {
         return " width=\"100%\"";
     }
-    return " width=\"" + std::to_string(creative.width) + "\" height=\"0" +
+    return " width=\"" + std::to_string(creative.width) + "\" height=\"" +
            std::to_string(creative.height) + "\"";
 }
 

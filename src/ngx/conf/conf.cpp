@@ -441,6 +441,11 @@ char* init_main_conf(ngx_conf_t* cf, void* conf) {
     if (main->from_postgres && main->postgres.data == nullptr) {
         return complain(cf, "ads: \"ads_catalog postgres\" needs ads_postgres in the http block");
     }
+    if (main->serves && !main->tracks) {
+        ngx_conf_log_error(NGX_LOG_WARN, cf, 0,
+                           "ads: there is an ads_serve but no ads_track: the tracking URLs of ads "
+                           "lead nowhere, and nothing is counted or billed");
+    }
     auto* cleanup = ngx_pool_cleanup_add(cf->pool, 0);
     if (cleanup == nullptr) {
         return conf_error();

@@ -63,6 +63,8 @@ struct MainConf {
     bool injects;           // ads_inject is on somewhere
     bool timed;             // somebody asks for $ads_decision_time
     const char* needed_by;  // the first handler directive, nullptr: none
+    bool serves;            // there is an ads_serve
+    bool tracks;            // there is an ads_track, or an ads_base on another host
     ngx_array_t* limits;    // of LimitZone*
     InvalidLists* lists;    // nullptr: none
     Setup* setup;

@@ -32,6 +32,10 @@ std::string url_escaped(std::string_view path) {
     return out;
 }
 
+MainConf& main_of(ngx_conf_t* cf) noexcept {
+    return *static_cast<MainConf*>(ngx_http_conf_get_module_main_conf(cf, ngx_http_ads_module));
+}
+
 // Makes the location answer with `handler`, which needs nothing else.
 char* handle_alone(ngx_conf_t* cf, ngx_command_t* cmd, ngx_http_handler_pt handler) noexcept {
     auto* core = static_cast<ngx_http_core_loc_conf_t*>(
@@ -161,16 +165,19 @@ char* set_base(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
                         &cmd->name, &arguments(cf)[1]);
     }
     loc->base = arguments(cf)[1];
+    main_of(cf).tracks |= !base.starts_with('/');
     return conf_ok();
 }
 
 char* set_serve(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
+    main_of(cf).serves = true;
     return handle_tracking(cf, cmd, static_cast<LocConf*>(conf), serve_handler);
 }
 
 char* set_track(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     auto* loc = static_cast<LocConf*>(conf);
     loc->track = kAnyType;
+    main_of(cf).tracks = true;
     if (cf->args->nelts == 2) {
         const auto type = named<EventType>(view(arguments(cf)[1]));
         if (!type || *type == EventType::serve) {

@@ -17,12 +17,15 @@ namespace {
 
 using Placements = FixedVector<uint32_t, kMaxPage>;
 
-InputError find_placements(const Image& image, const ServeQuery& query,
-                           Placements& placements) noexcept {
+constexpr size_t kMostShown = 64;  // characters of an unknown id
+
+// The first one that the catalog does not have; empty: it has all of them.
+std::string_view find_placements(const Image& image, const ServeQuery& query,
+                                 Placements& placements) noexcept {
     for (const auto slug : query.placements) {
         const uint32_t placement = image.find_placement(slug);
         if (placement == kNone) {
-            return {"unknown_placement", "there is no placement with that id"};
+            return slug;
         }
         placements.push_back(placement);
     }
@@ -160,6 +163,25 @@ ngx_int_t serve(Serve& s, std::span<const uint32_t> placements) noexcept {
     return answer(s);
 }
 
+// HTML is shown to visitors, in a frame or as a part of a page: the error is a comment in it.
+ngx_int_t refuse(Serve& s, const InputError& error) noexcept {
+    if (s.query.format != Format::html) {
+        return send_error(s.r, NGX_HTTP_BAD_REQUEST, error);
+    }
+    s.ctx->decision = error.code;
+    const std::string_view message = error.message;
+    char* memory = memory_for(s.r, s.ctx, message.size() * 6 + 16);
+    if (memory == nullptr) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+    Out out(memory, message.size() * 6 + 16);
+    out.put("<!-- ");
+    out.html(message);  // without ">" nothing ends the comment
+    out.put(" -->");
+    no_store(s.r);
+    return send(s.r, {NGX_HTTP_BAD_REQUEST, content_type(Format::html), out.text()});
+}
+
 ngx_int_t decide_and_answer(Worker& worker, ngx_http_request_t* r, RequestCtx* ctx) noexcept {
     if (!worker.refresh()) {
         return NGX_HTTP_SERVICE_UNAVAILABLE;
@@ -169,14 +191,17 @@ ngx_int_t decide_and_answer(Worker& worker, ngx_http_request_t* r, RequestCtx* c
         return send_error(r, NGX_HTTP_BAD_REQUEST, error);
     }
     if (const auto error = read_serve(s.params, s.query)) {
-        return send_error(r, NGX_HTTP_BAD_REQUEST, error);
+        return refuse(s, error);
     }
     Placements placements;
-    if (const auto error = find_placements(s.worker.catalog.image(), s.query, placements)) {
-        return send_error(r, NGX_HTTP_BAD_REQUEST, error);
+    const std::string_view unknown = find_placements(s.worker.catalog.image(), s.query, placements);
+    if (!unknown.empty()) {
+        const std::string_view shown = unknown.substr(0, std::min(unknown.find('\0'), kMostShown));
+        const std::string message = "there is no placement \"" + std::string(shown) + "\"";
+        return refuse(s, {"unknown_placement", message.c_str()});
     }
     if (const auto error = find_base(s)) {
-        return send_error(r, NGX_HTTP_BAD_REQUEST, error);
+        return refuse(s, error);
     }
     if (r->method == NGX_HTTP_HEAD) {
         no_store(r);

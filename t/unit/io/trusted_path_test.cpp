@@ -21,6 +21,7 @@ protected:
         if (geteuid() != 0) {
             GTEST_SKIP() << "only root gives folders away";
         }
+        ASSERT_EQ(chmod(folder_.file("").c_str(), 0755), 0);
     }
 
     std::string check(const std::string& path) const {
@@ -72,6 +73,19 @@ TEST_F(WorkerFolderTest, FoldersAboveCountAsWell) {
     make(folder_.file("mine"), kWorker, 0, 01755);
     make(folder_.file("mine/root"), 0, 0, 0755);
     EXPECT_NE(check(folder_.file("mine/root/spool")), "") << "the owner can";
+}
+
+TEST_F(WorkerFolderTest, TheWorkerMustPassThroughFoldersAbove) {
+    make(folder_.file("closed"), 0, 0, 0700);
+    make(folder_.file("closed/a"), 0, 0, 0755);
+    EXPECT_EQ(check(folder_.file("closed/a/spool")),
+              "the worker user \"worker\" may not pass through \"" + folder_.file("closed") +
+                  "\", which \"chmod o+x\" allows");
+    ASSERT_EQ(chmod(folder_.file("closed").c_str(), 0711), 0);
+    EXPECT_EQ(check(folder_.file("closed/a/spool")), "");
+    ASSERT_EQ(chown(folder_.file("closed").c_str(), 0, kGroup), 0);
+    ASSERT_EQ(chmod(folder_.file("closed").c_str(), 0750), 0);
+    EXPECT_EQ(check(folder_.file("closed/a/spool")), "") << "by its group";
 }
 
 TEST_F(WorkerFolderTest, LinksAboveAreFollowedWhereOnlyRootMakesThem) {
