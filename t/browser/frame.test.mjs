@@ -35,7 +35,7 @@ test('the Tab key goes through a frame and is no click', async tab => {
     await tab.page.keyboard.press('Tab');
   }
   await tab.settle();
-  equal(await tab.events(), ['fill markup'], 'events');
+  equal((await tab.events()).filter(event => event.startsWith('click')), [], 'clicks');
 });
 
 test('a click into a frame counts once, lands on the target, and the page learns of it', async (tab, {context}) => {
