@@ -23,21 +23,21 @@ constexpr std::array<TableShape, kFrequencyTables> kShapes{{
 }};
 constexpr uint32_t kCounts = 3;  // the table without times
 
-// What a cap looks at. The first three are tables too.
+// The part of the memory that a cap uses. The first three are tables of rings.
 enum Part : uint32_t { small_ring, middle_ring, large_ring, day_count, lifetime_count };
 
 constexpr int kTries = 64;
-constexpr uint32_t kStale = 2;       // seconds that a claim, a matter of nanoseconds, is respected
+constexpr uint32_t kStale = 2;       // seconds that a claim is respected; it takes nanoseconds
 constexpr uint32_t kLeastLife = 10;  // so that a clock set right finds what it was
 constexpr uint32_t kDayLife = 17;
 constexpr uint32_t kForever = 31;
 
-constexpr uint32_t kGenerations = 1u << 14;
-constexpr uint64_t kKeyMask = ~uint64_t{kGenerations - 1};
+constexpr uint32_t kGenerations = FrequencyBucket::kGenerations;
+constexpr uint64_t kKeyMask = ~FrequencyBucket::kGenerationMask;
 
 constexpr size_t bucket_bytes(uint32_t slots) noexcept {
     const size_t bytes =
-        sizeof(FrequencyBucket) + sizeof(uint32_t) * size_t{slots} * kFrequencyEntries;
+        sizeof(FrequencyBucket) + sizeof(uint32_t) * size_t{slots} * FrequencyBucket::kEntries;
     return (bytes + 63) / 64 * 64;
 }
 
@@ -69,12 +69,12 @@ uint32_t life_of(const FrequencyLimit& limit, uint32_t now) noexcept {
     return kForever;
 }
 
-// `busy` and `ready` differ in nothing else, so that anyone can finish a claim.
-enum class Phase : uint8_t { free, ready, busy };
+using Phase = EntryPhase;
 
-// {phase : 2, generation : 14, life : 5, full : 1, head : 10, last : 32}. The
-// newest time, `last`, belongs to the slot before `head`. Once the ring has
-// gone round it stays `full`. In an entry without times, head is the count.
+// The control word: {phase : 2, generation : 14, life : 5, full : 1, head : 10, last : 32}.
+// The newest time, `last`, belongs to the slot before `head`. `full`: the ring has wrapped
+// around. In an entry without times, head is the count. A busy word differs from its ready
+// word in the phase only, so that any process can finish a claim.
 struct Control {
     Phase phase;
     uint32_t generation;
@@ -85,7 +85,7 @@ struct Control {
 
     static Control of(uint64_t word) noexcept {
         return {static_cast<Phase>(word >> 62),
-                static_cast<uint32_t>(word >> 48) & (kGenerations - 1),
+                static_cast<uint32_t>(word >> 48) & FrequencyBucket::kGenerationMask,
                 static_cast<uint32_t>(word >> 43) & 31,
                 (word >> 42 & 1) != 0,
                 static_cast<uint32_t>(word >> 32) & 1023,
@@ -104,20 +104,18 @@ struct Control {
     uint32_t depth(uint32_t slots) const noexcept { return full ? slots : head; }
     bool empty() const noexcept { return head == 0 && !full; }
 
-    // How willingly the entry is given to another key, the oldest first: up to
-    // kNobody at nobody's loss, kNever not at all.
-    static constexpr uint64_t kNobody = uint64_t{1} << 32;
-    static constexpr uint64_t kNever = ~uint64_t{0};
+    // For FrequencyBucket::Victim: the oldest first, expired entries up to kExpired.
+    static constexpr uint64_t kExpired = uint64_t{1} << 32;
     uint64_t rank(uint32_t now) const noexcept {
         if (phase == Phase::free) {
             return 0;
         }
         if (phase == Phase::busy) {
-            // Of a process that died, or sleeps. A clock set back counts as well.
-            return now - last + kStale > 2 * kStale ? 0 : kNever;
+            // Stale: the process died or is stopped, or the clock was set back.
+            return now - last + kStale > 2 * kStale ? 0 : FrequencyBucket::kNever;
         }
         const bool dead = life != kForever && last < now && now - last > 1u << life;
-        return dead ? last : kNobody + 1 + last;
+        return dead ? last : kExpired + 1 + last;
     }
 };
 
@@ -132,16 +130,10 @@ constexpr uint64_t unmix13(uint64_t x) noexcept {
 }
 static_assert(unmix13(mix13(0x0123'4567'89ab'cdef)) == 0x0123'4567'89ab'cdef);
 
-// {epoch : 46, generation : 14, entry : 4}: which entry was the last to get a key.
-constexpr uint64_t next_commit(uint64_t word, uint32_t generation, uint32_t entry) noexcept {
-    return ((word >> 18) + 1) << 18 | uint64_t{generation} << 4 | entry;
-}
-
-// Finishes what the last one to commit may not have finished.
+// Finishes the last commit if its owner has not.
 void finish_commit(FrequencyBucket& bucket, uint64_t commit) noexcept {
-    const uint32_t entry = commit & 15;
-    const uint32_t generation = (commit >> 4) & (kGenerations - 1);
-    if (entry >= kFrequencyEntries) {
+    const auto [entry, generation] = FrequencyBucket::committed(commit);
+    if (entry >= FrequencyBucket::kEntries) {
         return;
     }
     uint64_t word = bucket.controls[entry].load();
@@ -173,11 +165,6 @@ struct Frequency::Step {
         }
         return life;
     }
-};
-
-struct Frequency::Place {
-    uint32_t entry = 0;
-    uint64_t word = 0;
 };
 
 size_t Frequency::size(uint64_t bytes) noexcept {
@@ -222,9 +209,9 @@ Frequency Frequency::attach(std::byte* memory) noexcept {
     return frequency;
 }
 
-template <class Work>
+template <class Visit>
 bool Frequency::each_step(uint64_t session, std::span<const FrequencySubject> subjects,
-                          uint32_t now, Work work) const noexcept {
+                          uint32_t now, Visit visit) const noexcept {
     for (const auto& subject : subjects) {
         uint32_t parts = 0;
         for (const auto& limit : subject.limits) {
@@ -240,7 +227,7 @@ bool Frequency::each_step(uint64_t session, std::span<const FrequencySubject> su
             std::byte* at = table.memory + bucket(hash, table.buckets) * bucket_bytes(table.slots);
             const Step step{reinterpret_cast<FrequencyBucket*>(at), table.slots,    part,
                             hash << std::countr_zero(kGenerations), subject.limits, now};
-            if (!work(step)) {
+            if (!visit(step)) {
                 return false;
             }
         }
@@ -248,26 +235,9 @@ bool Frequency::each_step(uint64_t session, std::span<const FrequencySubject> su
     return true;
 }
 
-// A key counts in the generation that it was written for.
-bool Frequency::find(const Step& step, Place& place) noexcept {
-    for (uint32_t i = 0; i < kFrequencyEntries; i++) {
-        const uint64_t key = step.bucket->keys[i].load(std::memory_order_acquire);
-        if ((key & kKeyMask) != step.key) {
-            continue;
-        }
-        const uint64_t word = step.bucket->controls[i].load(std::memory_order_acquire);
-        const Control control = Control::of(word);
-        if (control.phase == Phase::ready && control.generation == (key & ~kKeyMask)) {
-            place = {i, word};
-            return true;
-        }
-    }
-    return false;
-}
-
 // True if none of the caps is reached. Holds if the control word is still the
 // same afterwards.
-bool Frequency::admits(const Step& step, const Place& place) noexcept {
+bool Frequency::admits(const Step& step, const FrequencyBucket::Place& place) noexcept {
     const Control control = Control::of(place.word);
     const auto* times = step.times(place.entry);
     for (const auto& limit : step.limits) {
@@ -279,8 +249,8 @@ bool Frequency::admits(const Step& step, const Place& place) noexcept {
             return false;
         }
         if (step.slots == 0) {
-            // A count knows one day. If the clock was set back, the last serve may
-            // be of a later day than ours, of which nothing is known any more.
+            // A count covers one day. If the clock was set back, the last serve may
+            // be of a later day, and the count of this day is lost.
             if ((control.last >= limit.since && control.head >= count) ||
                 (step.part == day_count && control.last > step.now)) {
                 return false;
@@ -301,8 +271,8 @@ bool Frequency::admits(const Step& step, const Place& place) noexcept {
 
 bool Frequency::allows(const Step& step) noexcept {
     for (int tries = 0; tries < kTries; tries++) {
-        Place place;
-        if (!find(step, place)) {
+        FrequencyBucket::Place place;
+        if (!step.bucket->find(step.key, place)) {
             return std::ranges::all_of(step.limits, [](const auto& l) { return l.count > 0; });
         }
         const bool admitted = admits(step, place);
@@ -315,8 +285,8 @@ bool Frequency::allows(const Step& step) noexcept {
 
 Frequency::Outcome Frequency::take(const Step& step) noexcept {
     for (int tries = 0; tries < kTries; tries++) {
-        Place place;
-        if (!find(step, place)) {
+        FrequencyBucket::Place place;
+        if (!step.bucket->find(step.key, place)) {
             insert(step);
             continue;
         }
@@ -335,14 +305,9 @@ Frequency::Outcome Frequency::take(const Step& step) noexcept {
             control.head = std::ranges::any_of(step.limits, same) ? control.head + 1 : 1;
         } else {
             if (!control.empty()) {
-                auto& slot =
-                    step.times(place.entry)[(control.head == 0 ? step.slots : control.head) - 1];
-                uint32_t old = slot.load(std::memory_order_acquire);
-                // Looked at between reading and exchanging: `old` is of this very
-                // state or before, and so not later than what replaces it.
-                while (old != control.last && word.load(std::memory_order_acquire) == place.word &&
-                       !slot.compare_exchange_weak(old, control.last)) {
-                }
+                write_back(
+                    step.times(place.entry)[(control.head == 0 ? step.slots : control.head) - 1],
+                    control.last, word, place.word);
             }
             control.head = control.head + 1 == step.slots ? 0 : control.head + 1;
             control.full = control.full || control.head == 0;
@@ -356,64 +321,43 @@ Frequency::Outcome Frequency::take(const Step& step) noexcept {
     return Outcome::busy;
 }
 
-// Puts the key into the bucket, without a serve. May do nothing when others are
-// at the bucket: the caller looks again anyway.
+// Puts the key into the bucket, without a serve. May do nothing under contention: the caller
+// searches again anyway.
 void Frequency::insert(const Step& step) noexcept {
     FrequencyBucket& bucket = *step.bucket;
     // Read before the search: the commit fails if a key came in after this.
     uint64_t commit = bucket.commit.load();
     finish_commit(bucket, commit);
-    uint32_t entry = 0;
-    uint64_t old_word = 0;
-    uint64_t old_key = 0;
-    uint64_t best = Control::kNever;
-    bool others = false;  // are at this bucket as well
-    for (uint32_t i = 0; i < kFrequencyEntries; i++) {
+    FrequencyBucket::Victim victim;
+    for (uint32_t i = 0; i < FrequencyBucket::kEntries; i++) {
         const uint64_t word = bucket.controls[i].load();
         const uint64_t key = bucket.keys[i].load();
         const Control control = Control::of(word);
         if (control.phase == Phase::ready && (step.key | control.generation) == key) {
             return;
         }
-        const uint64_t rank = control.rank(step.now);
-        others = others || rank == Control::kNever;
-        if (rank < best) {
-            best = rank;
-            entry = i;
-            old_word = word;
-            old_key = key;
-        }
+        victim.consider(control.rank(step.now), i, word, key);
     }
-    // What others have claimed may yet be free: nobody is thrown out for it.
-    if (best == Control::kNever || (best > Control::kNobody && others)) {
+    if (!victim.usable(Control::kExpired)) {
         return;
     }
-    const uint32_t generation = (Control::of(old_word).generation + 1) % kGenerations;
-    const Control mine{Phase::busy, generation, step.life(), false, 0, step.now};
-    auto& word = bucket.controls[entry];
-    if (!word.compare_exchange_strong(old_word, mine.word())) {
+    const Control mine{Phase::busy, FrequencyBucket::next_generation(victim), step.life(), false, 0,
+                       step.now};
+    if (!bucket.claim(victim, mine.word())) {
         return;
     }
-    if (best > Control::kNobody) {
+    if (victim.rank > Control::kExpired) {
         head_->evicted.fetch_add(1, std::memory_order_relaxed);
     }
-    // The key is exchanged too: if we slept here and lost the entry, its new
-    // owner's key stays.
-    uint64_t claimed = mine.word();
-    if (bucket.keys[entry].compare_exchange_strong(old_key, step.key | generation) &&
-        bucket.commit.compare_exchange_strong(commit, next_commit(commit, generation, entry))) {
-        word.compare_exchange_strong(claimed, mine.as(Phase::ready));
-    } else {
-        word.compare_exchange_strong(claimed, mine.as(Phase::free));
-    }
+    bucket.publish(victim, step.key, commit, mine.word(), mine.as(Phase::ready));
 }
 
 // Serves of the same second are alike: the newest may be another's, and ours
 // then stands for it.
 void Frequency::give_back(const Step& step) noexcept {
     for (int tries = 0; tries < kTries; tries++) {
-        Place place;
-        if (!find(step, place)) {
+        FrequencyBucket::Place place;
+        if (!step.bucket->find(step.key, place)) {
             return;
         }
         Control control = Control::of(place.word);
@@ -452,7 +396,7 @@ void Frequency::each_of(uint64_t session, void* context,
             // The high parts of hashes that lead to this bucket.
             const uint64_t first = (b << kLost) / table.buckets;
             const uint64_t last = ((b + 1) << kLost) / table.buckets;
-            for (uint32_t i = 0; i < kFrequencyEntries; i++) {
+            for (uint32_t i = 0; i < FrequencyBucket::kEntries; i++) {
                 uint64_t key = entries.keys[i].load(std::memory_order_acquire);
                 uint64_t word = entries.controls[i].load(std::memory_order_acquire);
                 const Control control = Control::of(word);
@@ -471,8 +415,8 @@ void Frequency::each_of(uint64_t session, void* context,
                     }
                     if (see(context,
                             {static_cast<CapLevel>(level), static_cast<Id>(what), control.last})) {
-                        // Free first: who has found it here finds its exchange refused. Then
-                        // the key, unless somebody has put another one there.
+                        // Free first, so that the exchange of a process that has found it
+                        // fails. Then the key, unless it was replaced.
                         const Control empty{Phase::free, control.generation, 0, false, 0, 0};
                         if (entries.controls[i].compare_exchange_strong(word, empty.word())) {
                             entries.keys[i].compare_exchange_strong(key, 0);

@@ -1,27 +1,17 @@
-// How often a visitor has seen what: exact frequency caps for all workers, in
-// memory that outlives them. No locks, no pointers, no allocation; a process
-// may stop or die at any instruction, which may cost an impression and never
-// adds one.
+// Frequency caps: the exact number of serves per visitor, for all workers, in memory that
+// outlives them. No locks, no pointers, no allocation; a process may stop or die at any
+// instruction, which may lose an impression and never adds one.
 //
-// Per (visitor, subject) there is a ring of the last serve times. One word
-// controls a ring, {phase, generation, life, full, head, newest time}; a serve
-// is one exchange of that word, whatever number of caps the ring answers for.
-// The newest time is in the word alone until the next one comes, who first
-// copies it to its slot. Times of a ring never go back, a slot only ever gets a
-// later time, and the k-th last time is what a cap of k asks for: so a helper
-// that comes late can make a cap stricter, not looser.
+// Per (visitor, subject) there is a ring of the last serve times, an entry of a bucket
+// (bucket.hpp). Its control word is {phase, generation, life, full, head, newest time}; a serve
+// is one exchange of that word for any number of caps of the ring. The newest time is in the
+// word alone until the next serve, which first copies it to its slot. Times of a ring never go
+// back, a slot only ever gets a later time, and a cap of k reads the k-th last time: so a late
+// helper can make a cap stricter, not looser.
 //
-// Rings come in three sizes, for caps up to 12, 64 and 1000. Caps of more than
-// 12 in a day or a lifetime need no times: they have a mere count, in the head.
-// Which of these five a cap uses depends on the cap alone, so that a change of
-// one cap leaves what the others know.
-//
-// Fifteen entries are a bucket. A new key goes into one of them in three steps:
-// claim it (busy), write its key, and *commit* by exchanging the bucket's word,
-// which succeeds only if no other key came in since the bucket was searched:
-// a key is never there twice. Whoever comes next makes a committed entry ready
-// if its owner has not; what is left busy is taken over after some seconds, and
-// an owner that wakes up later finds each of its exchanges refused.
+// Rings have three sizes, for caps up to 12, 64 and 1000. Caps of more than 12 per day or
+// lifetime need no times: they have a count, in the head. The cap alone determines which of
+// these five it uses, so that changing one cap keeps the history of the others.
 #pragma once
 
 #include <algorithm>
@@ -32,11 +22,9 @@
 #include <span>
 
 #include "core/base/types.hpp"
+#include "ledger/bucket.hpp"
 
 namespace ads {
-
-static_assert(std::atomic<uint64_t>::is_always_lock_free);
-static_assert(std::atomic<uint32_t>::is_always_lock_free);
 
 // One cap, at this moment: fewer than `count` serves since `since` (Unix
 // seconds, that second included).
@@ -56,12 +44,12 @@ struct FrequencyLimit {
     }
 };
 
-// Clicks on a creative are counted apart from its serves: a level that no catalog
-// can name.
+// Clicks on a creative are counted apart from its serves: a level that does not exist in
+// catalogs.
 inline constexpr auto kClicksLevel = static_cast<CapLevel>(kCount<CapLevel>);
 
-// What is capped, and its caps. All who serve a subject must name the same caps
-// for it: a serve is noted only where one of them looks.
+// A capped object and its caps. All serves of a subject must pass the same caps: a serve is
+// recorded only where one of them reads it.
 struct FrequencySubject {
     CapLevel level = CapLevel::ad_group;
     Id id = 0;
@@ -69,17 +57,11 @@ struct FrequencySubject {
 };
 
 inline constexpr uint32_t kFrequencyMaxCount = 1000;  // a higher count is taken for this one
-inline constexpr uint32_t kFrequencyEntries = 15;  // to a bucket: two lines of keys, two of words
 inline constexpr size_t kFrequencyTables = 4;
 inline constexpr size_t kFrequencyFirst = 4096;  // where the first table begins
 
-// A bucket; the times of its entries follow.
-struct alignas(64) FrequencyBucket {
-    std::atomic<uint64_t> commit;                               // {epoch, generation, entry}
-    std::array<std::atomic<uint64_t>, kFrequencyEntries> keys;  // {key : 50, generation : 14}
-    std::array<std::atomic<uint64_t>, kFrequencyEntries> controls;
-    uint64_t unused;
-};
+// The times of its entries follow a bucket.
+using FrequencyBucket = Bucket<14>;
 static_assert(sizeof(FrequencyBucket) == 256);
 
 struct FrequencyHead {
@@ -95,13 +77,13 @@ class Frequency {
 public:
     Frequency() noexcept = default;
 
-    // What a table of about `bytes` takes in memory.
+    // The memory of a table of about `bytes`.
     static size_t size(uint64_t bytes) noexcept;
 
     // Writes an empty table into zeroed memory of size(bytes).
     static void format(std::span<std::byte> memory, uint64_t bytes) noexcept;
 
-    // Why the memory is no table of ours; nullptr if it is.
+    // Why the memory is not a valid table; nullptr if it is.
     static const char* check(std::span<const std::byte> memory) noexcept;
 
     // The memory must pass check().
@@ -114,8 +96,7 @@ public:
     bool allows(uint64_t session, std::span<const FrequencySubject> subjects,
                 uint32_t now) const noexcept;
 
-    // Notes a serve with every subject, or with none if one of their caps is
-    // reached.
+    // Records a serve for all subjects, or for none if a cap is reached.
     bool take(uint64_t session, std::span<const FrequencySubject> subjects, uint32_t now) noexcept;
 
     // Undoes a take, with the very same arguments. Where a serve of a later
@@ -123,8 +104,8 @@ public:
     void give_back(uint64_t session, std::span<const FrequencySubject> subjects,
                    uint32_t now) noexcept;
 
-    // What is known of a visitor: calls `see` for each ring and count, and forgets it if
-    // that says so. Looks at the whole table.
+    // Calls `see` for each ring and count of a visitor, and removes it if that returns true.
+    // Scans the whole table.
     struct Seen {
         CapLevel level;
         Id id;
@@ -133,9 +114,9 @@ public:
     void each_of(uint64_t session, void* context,
                  bool (*see)(void* context, const Seen& seen)) noexcept;
 
-    // Entries thrown out although a cap may still have asked for them.
+    // Entries evicted before they expired.
     uint64_t evicted() const noexcept { return head_->evicted.load(std::memory_order_relaxed); }
-    // Takes refused because too many others were at the same bucket.
+    // Takes refused because of contention at a bucket.
     uint64_t refused_busy() const noexcept {
         return head_->refused_busy.load(std::memory_order_relaxed);
     }
@@ -146,17 +127,15 @@ private:
         uint64_t buckets = 0;
         uint32_t slots = 0;  // of a ring; 0: counts only
     };
-    struct Step;   // one ring or count of a take
-    struct Place;  // an entry, and its control word as seen
+    struct Step;  // one ring or count of a take
     enum class Outcome : uint8_t { taken, capped, busy };
 
-    // Calls `work(step)` for each ring and count of the subjects while it says true.
-    template <class Work>
+    // Calls `visit(step)` for each ring and count of the subjects while it returns true.
+    template <class Visit>
     bool each_step(uint64_t session, std::span<const FrequencySubject> subjects, uint32_t now,
-                   Work work) const noexcept;
+                   Visit visit) const noexcept;
 
-    static bool find(const Step& step, Place& place) noexcept;
-    static bool admits(const Step& step, const Place& place) noexcept;
+    static bool admits(const Step& step, const FrequencyBucket::Place& place) noexcept;
     static bool allows(const Step& step) noexcept;
     Outcome take(const Step& step) noexcept;
     void insert(const Step& step) noexcept;

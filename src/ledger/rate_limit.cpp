@@ -10,10 +10,8 @@ namespace ads {
 namespace {
 
 constexpr int kTries = 256;
-constexpr uint64_t kStale = 2000;  // ms that a claim, a matter of nanoseconds, is respected
+constexpr uint64_t kStale = 2000;  // ms that a claim is respected; it takes nanoseconds
 
-constexpr uint32_t kGenerations = 1u << 8;
-constexpr uint64_t kGenerationMask = kGenerations - 1;
 constexpr uint32_t kPartSlots = kRateParts + 1;  // the oldest still counts when one is written
 
 constexpr uint32_t kRingTimeBits = 37;  // four years of ms
@@ -21,24 +19,24 @@ constexpr uint32_t kIndexBits = 34;     // eight years of the shortest parts
 constexpr uint32_t kCountBits = 20;
 static_assert(kRateMost < 1u << kCountBits);
 
-enum class Phase : uint8_t { free, ready, busy };
+using Phase = EntryPhase;
 
-// {phase : 2, generation : 8, rest : 54}. A busy entry's rest is the time of the claim.
-constexpr uint32_t kRestBits = 54;
-constexpr uint64_t kRestMask = (uint64_t{1} << kRestBits) - 1;
+// The control word: {phase : 2, generation : 8, rest : 54}. A busy entry's rest is the time of
+// the claim.
+constexpr uint32_t kRestBits = RateBucket::kRestBits;
+constexpr uint64_t kRestMask = RateBucket::kRestMask;
 
 constexpr uint64_t word_of(Phase phase, uint64_t generation, uint64_t rest) noexcept {
-    return static_cast<uint64_t>(phase) << 62 | generation << kRestBits | (rest & kRestMask);
+    return RateBucket::word_of(phase, generation, rest);
 }
 constexpr Phase phase_of(uint64_t word) noexcept {
-    return static_cast<Phase>(word >> 62);
+    return RateBucket::phase_of(word);
 }
 constexpr uint64_t generation_of(uint64_t word) noexcept {
-    return (word >> kRestBits) & kGenerationMask;
+    return RateBucket::generation_of(word);
 }
 
-// The whole of a number of which only the low bits were kept: the one nearest
-// to `near`.
+// Restores a number from its low bits: the one nearest to `near`.
 constexpr uint64_t nearest(uint64_t kept, uint32_t bits, uint64_t near) noexcept {
     const uint32_t shift = 64 - bits;
     return near + static_cast<uint64_t>(static_cast<int64_t>((kept - near) << shift) >> shift);
@@ -73,20 +71,20 @@ struct Part {
     uint64_t rest() const noexcept {
         return uint64_t{count} << kIndexBits | (index & ((uint64_t{1} << kIndexBits) - 1));
     }
-    // As a slot keeps it, once it is over.
+    // As stored in a slot once the part is over.
     static uint64_t slot(uint64_t generation, uint64_t index, uint32_t count) noexcept {
         return word_of(Phase::ready, generation, Part{count, index}.rest());
     }
 };
 
-// So far may the times of a key be ahead.
+// How far the times of a key may be ahead.
 constexpr uint64_t slack_of(const RateRule& rule) noexcept {
     return std::max(rule.window, kRateBack);
 }
 
 constexpr size_t bucket_bytes(const RateRule& rule) noexcept {
     const size_t entry = rule.exact() ? sizeof(uint32_t) * rule.rate : 8 * kPartSlots;
-    return (sizeof(RateBucket) + entry * kRateEntries + 63) / 64 * 64;
+    return (sizeof(RateBucket) + entry * RateBucket::kEntries + 63) / 64 * 64;
 }
 
 template <class T>
@@ -94,34 +92,12 @@ std::atomic<T>* slots_of(RateBucket& bucket, uint32_t entry, uint32_t slots) noe
     return reinterpret_cast<std::atomic<T>*>(&bucket + 1) + size_t{slots} * entry;
 }
 
-// Sets a slot to what the control word said when it was read as `seen`. It is
-// looked at between reading and exchanging: whoever comes late finds the slot
-// changed and lets it be.
-template <class T>
-void settle(std::atomic<T>& slot, T value, const std::atomic<uint64_t>& control,
-            uint64_t seen) noexcept {
-    T old = slot.load(std::memory_order_acquire);
-    while (old != value && control.load(std::memory_order_acquire) == seen &&
-           !slot.compare_exchange_weak(old, value)) {
-    }
-}
-
-// {epoch : 52, generation : 8, entry : 4}: which entry was the last to get a key.
-constexpr uint64_t next_commit(uint64_t word, uint64_t generation, uint32_t entry) noexcept {
-    return ((word >> 12) + 1) << 12 | generation << 4 | entry;
-}
-
-// How willingly an entry is given to another key, the lowest first: up to kNobody
-// at nobody's loss, kNever not at all.
-constexpr uint64_t kNobody = 1;
-constexpr uint64_t kNever = ~uint64_t{0};
+constexpr uint64_t kExpired = 1;  // rank of an entry whose window is over
 
 }  // namespace
 
-struct RateTable::Place {
+struct RateTable::Place : RateBucket::Place {
     RateBucket* bucket = nullptr;
-    uint32_t entry = 0;
-    uint64_t word = 0;
 
     std::atomic<uint64_t>& control() const noexcept { return bucket->controls[entry]; }
 };
@@ -162,21 +138,9 @@ RateBucket& RateTable::bucket_of(uint64_t key) const noexcept {
     return *reinterpret_cast<RateBucket*>(first_ + bucket(key, head_->buckets) * stride_);
 }
 
-// A key counts in the generation that it was written for.
 bool RateTable::find(RateBucket& bucket, uint64_t key, Place& place) const noexcept {
-    const uint64_t wanted = key << 8;
-    for (uint32_t i = 0; i < kRateEntries; i++) {
-        const uint64_t found = bucket.keys[i].load(std::memory_order_acquire);
-        if ((found & ~kGenerationMask) != wanted) {
-            continue;
-        }
-        const uint64_t word = bucket.controls[i].load(std::memory_order_acquire);
-        if (phase_of(word) == Phase::ready && generation_of(word) == (found & kGenerationMask)) {
-            place = {&bucket, i, word};
-            return true;
-        }
-    }
-    return false;
+    place.bucket = &bucket;
+    return bucket.find(key << 8, place);
 }
 
 RateTable::Weight RateTable::weigh_ring(const Place& place, uint64_t asked) const noexcept {
@@ -241,7 +205,7 @@ RateTable::Weight RateTable::weigh(const Place& place, uint64_t now) const noexc
     return head_->rule.exact() ? weigh_ring(place, now) : weigh_parts(place, now);
 }
 
-// False if somebody was quicker.
+// False if another process changed the entry first.
 bool RateTable::add(const Place& place, const Weight& weight) noexcept {
     const RateRule& rule = head_->rule;
     const uint64_t generation = generation_of(place.word);
@@ -251,8 +215,8 @@ bool RateTable::add(const Place& place, const Weight& weight) noexcept {
         Ring ring = Ring::of(place.word);
         if (weight.count > 0) {
             auto* times = slots_of<uint32_t>(*place.bucket, place.entry, rule.rate);
-            settle(times[(ring.head == 0 ? rule.rate : ring.head) - 1],
-                   static_cast<uint32_t>(ring.newest), control, place.word);
+            write_back(times[(ring.head == 0 ? rule.rate : ring.head) - 1],
+                       static_cast<uint32_t>(ring.newest), control, place.word);
         }
         ring.head = ring.head + 1 == rule.rate ? 0 : ring.head + 1;
         ring.count = weight.count + 1;
@@ -267,8 +231,8 @@ bool RateTable::add(const Place& place, const Weight& weight) noexcept {
         } else {
             if (weight.count > 0) {
                 auto* slots = slots_of<uint64_t>(*place.bucket, place.entry, kPartSlots);
-                settle(slots[newest % kPartSlots], Part::slot(generation, newest, running.count),
-                       control, place.word);
+                write_back(slots[newest % kPartSlots],
+                           Part::slot(generation, newest, running.count), control, place.word);
             }
             running = {1, index};
         }
@@ -278,8 +242,8 @@ bool RateTable::add(const Place& place, const Weight& weight) noexcept {
     return control.compare_exchange_strong(expected, word_of(Phase::ready, generation, rest));
 }
 
-// What a claim becomes: an entry with the claim's own request. It follows from the claim
-// alone, so that anyone can finish it.
+// The ready word of a claim, with the claim's own request. It follows from the claim alone, so
+// that any process can finish it.
 uint64_t RateTable::ready(uint64_t busy, uint64_t now) const noexcept {
     const uint64_t time = nearest(busy & kRestMask, kRestBits, now);
     const uint64_t rest = head_->rule.exact()
@@ -288,15 +252,14 @@ uint64_t RateTable::ready(uint64_t busy, uint64_t now) const noexcept {
     return word_of(Phase::ready, generation_of(busy), rest);
 }
 
-// Whether a search for `wanted` that began after `commit` was read has seen that one's
-// entry. Finishes what its owner may not have finished.
+// Whether a search for `wanted` that began after reading `commit` has seen the committed entry.
+// Finishes the commit if its owner has not.
 bool RateTable::was_seen(RateBucket& bucket, uint64_t wanted, uint64_t commit,
                          uint64_t now) const noexcept {
-    const uint32_t entry = commit & 15;
-    const uint64_t generation = (commit >> 4) & kGenerationMask;
     if (commit == 0) {
-        return true;  // there was none yet
+        return true;  // no key yet
     }
+    const auto [entry, generation] = RateBucket::committed(commit);
     uint64_t word = bucket.controls[entry].load();
     if (phase_of(word) == Phase::busy && generation_of(word) == generation) {
         bucket.controls[entry].compare_exchange_strong(word, ready(word, now));
@@ -306,17 +269,16 @@ bool RateTable::was_seen(RateBucket& bucket, uint64_t wanted, uint64_t commit,
            generation_of(word) != generation;
 }
 
-// Always inlined, and without branches for the usual entry: it is asked fifteen times
-// for a key that is new.
+// Always inlined, and without branches for the usual entry: a new key calls it fifteen times.
 [[gnu::always_inline]] inline uint64_t RateTable::rank(uint64_t word, uint64_t now,
                                                        const RateRule& rule) noexcept {
     if (phase_of(word) == Phase::free) {
         return 0;
     }
     if (phase_of(word) == Phase::busy) {
-        // Of a process that died, or sleeps. A clock set back counts as well.
+        // Stale: the process died or is stopped, or the clock was set back.
         const uint64_t since = nearest(word & kRestMask, kRestBits, now);
-        return now - since + kStale > 2 * kStale ? 0 : kNever;
+        return now - since + kStale > 2 * kStale ? 0 : RateBucket::kNever;
     }
     uint64_t newest = 0;
     uint64_t life = rule.window;
@@ -329,68 +291,46 @@ bool RateTable::was_seen(RateBucket& bucket, uint64_t wanted, uint64_t commit,
     // The age may be negative: of another worker's clock, or of one that was set back.
     const auto age = static_cast<int64_t>(now - newest);
     const auto slack = static_cast<int64_t>(slack_of(rule));
-    const bool nobody = age >= static_cast<int64_t>(life) || age < -slack;
-    return nobody ? kNobody : kNever - 1 - static_cast<uint64_t>(slack + age);
+    const bool expired = age >= static_cast<int64_t>(life) || age < -slack;
+    return expired ? kExpired : RateBucket::kNever - 1 - static_cast<uint64_t>(slack + age);
 }
 
 // Puts a key that was not found into the bucket, with its first request. `commit` was read
-// before the search: it fails if a key came in after that. May do nothing, and says false,
-// when others are at the bucket: the caller looks again.
+// before the search: the insertion fails if a key was committed since. Returns false under
+// contention: the caller searches again.
 bool RateTable::insert(RateBucket& bucket, uint64_t key, uint64_t now, uint64_t commit) noexcept {
     const uint64_t wanted = key << 8;
     if (!was_seen(bucket, wanted, commit, now)) {
         return false;
     }
-    uint32_t entry = 0;
-    uint64_t old_word = 0;
-    uint64_t best = kNever;
-    bool others = false;  // are at this bucket as well
+    RateBucket::Victim victim;
     const RateRule rule = head_->rule;
-    for (uint32_t i = 0; i < kRateEntries; i++) {
+    for (uint32_t i = 0; i < RateBucket::kEntries; i++) {
         const uint64_t word = bucket.controls[i].load();
-        const uint64_t its = rank(word, now, rule);
-        others |= its == kNever;
-        if (its < best) {
-            best = its;
-            entry = i;
-            old_word = word;
-        }
+        victim.consider(rank(word, now, rule), i, word, 0);
     }
-    uint64_t old_key = bucket.keys[entry].load();
-    // What others have claimed may yet be free: nobody is thrown out for it.
-    if (best == kNever || (best > kNobody && others)) {
+    victim.key = bucket.keys[victim.entry].load();
+    if (!victim.usable(kExpired)) {
         return false;
     }
-    const uint64_t generation = (generation_of(old_word) + 1) & kGenerationMask;
-    const uint64_t mine = word_of(Phase::busy, generation, now);
-    auto& control = bucket.controls[entry];
-    uint64_t claimed = old_word;
-    if (!control.compare_exchange_strong(claimed, mine)) {
+    const uint64_t mine = word_of(Phase::busy, RateBucket::next_generation(victim), now);
+    if (!bucket.claim(victim, mine)) {
         return false;
     }
-    const int64_t before = phase_of(old_word) == Phase::ready ? 1 : 0;
-    if (best > kNobody) {
+    const int64_t before = phase_of(victim.word) == Phase::ready ? 1 : 0;
+    if (victim.rank > kExpired) {
         head_->evicted.fetch_add(1, std::memory_order_relaxed);
     }
-    if (!head_->rule.exact()) {
-        // A generation comes again: what is left of an earlier one must not count then.
-        auto* slots = slots_of<uint64_t>(bucket, entry, kPartSlots);
+    if (!rule.exact()) {
+        // Generations repeat: slots of an earlier one must not count then.
+        auto* slots = slots_of<uint64_t>(bucket, victim.entry, kPartSlots);
         for (uint32_t i = 0; i < kPartSlots; i++) {
             slots[i].store(0, std::memory_order_release);
         }
     }
-    // The key is exchanged too: if we slept here and lost the entry, its new
-    // owner's key stays.
-    claimed = mine;
-    if (bucket.keys[entry].compare_exchange_strong(old_key, wanted | generation) &&
-        bucket.commit.compare_exchange_strong(commit, next_commit(commit, generation, entry))) {
-        control.compare_exchange_strong(claimed, ready(mine, now));
-        count_entries(1 - before);
-        return true;
-    }
-    control.compare_exchange_strong(claimed, word_of(Phase::free, generation, 0));
-    count_entries(-before);
-    return false;
+    const bool published = bucket.publish(victim, wanted, commit, mine, ready(mine, now));
+    count_entries((published ? 1 : 0) - before);
+    return published;
 }
 
 RateVerdict RateTable::verdict(const Weight& weight, uint64_t asked) const noexcept {
@@ -401,7 +341,7 @@ RateVerdict RateTable::verdict(const Weight& weight, uint64_t asked) const noexc
 
 RateVerdict RateTable::take(uint64_t key, uint64_t now, uint32_t stripe) noexcept {
     RateBucket& bucket = bucket_of(key);
-    // All of it at once: of a million keys none is in a cache.
+    // All lines at once: with a million keys none is cached.
     for (size_t line = 0; line < sizeof bucket; line += 64) {
         __builtin_prefetch(reinterpret_cast<const std::byte*>(&bucket) + line, 1);
     }
@@ -437,7 +377,7 @@ RateVerdict RateTable::take(uint64_t key, uint64_t now, uint32_t stripe) noexcep
             return result;
         }
     }
-    // Better uncounted than refused for what others do.
+    // Under contention, rather uncounted than refused.
     head_->busy.fetch_add(1, std::memory_order_relaxed);
     return {true, 0, 0};
 }
@@ -465,7 +405,7 @@ RateTotals RateTable::totals() const noexcept {
     }
     totals.evicted = head_->evicted.load(std::memory_order_relaxed);
     totals.busy = head_->busy.load(std::memory_order_relaxed);
-    totals.capacity = head_->buckets * kRateEntries;
+    totals.capacity = head_->buckets * RateBucket::kEntries;
     // A process that died in the middle of a claim may have left it one off.
     totals.entries = static_cast<uint64_t>(std::clamp<int64_t>(
         head_->entries.load(std::memory_order_relaxed), 0, static_cast<int64_t>(totals.capacity)));

@@ -1,24 +1,16 @@
-// How many requests a key has made within a sliding window: exact limits for
-// all workers, in memory that outlives them. No locks, no pointers, no
-// allocation; a process may stop or die at any instruction.
+// Rate limits: the number of requests of a key within a sliding window, exact for all workers,
+// in memory that outlives them. No locks, no pointers, no allocation; a process may stop or die
+// at any instruction.
 //
-// Up to kRateExact requests a window, a key has a ring of times, four bytes
-// each: the k-th last one tells whether another may pass. Above that it has the
-// counts of the last kRateParts parts of a window, and a request is taken to be
-// as old as the youngest of its part: so never more pass than are allowed, and
-// room comes up to one part late.
+// Up to kRateExact requests per window, a key has a ring of times, four bytes each: the k-th
+// last one decides whether another request passes. Above that it has the counts of the last
+// kRateParts parts of a window, and a request is considered as old as the youngest of its part:
+// so never more pass than allowed, and room is freed up to one part late.
 //
-// One word controls an entry, and a request is one exchange of that word. The
-// newest time, or the count of the running part, is in the word alone until the
-// next one comes, who first copies it to its slot: whatever else the word
-// refers to no longer changes while the word is the same. Those that are refused
-// change nothing, so that they never make a refusal last longer.
-//
-// Fifteen entries are a bucket. A new key goes into one of them in three steps,
-// as in frequency.hpp: claim it (busy), write its key, and commit by exchanging
-// the bucket's word, which succeeds only if no other key came in since the
-// bucket was searched. Whoever comes next makes a committed entry ready if its
-// owner has not; what is left busy is taken over after some seconds.
+// A key is an entry of a bucket (bucket.hpp), and a request is one exchange of its control word.
+// The newest time, or the count of the running part, is in the word alone until the next
+// request, which first copies it to its slot. Refused requests change nothing, so that retrying
+// does not extend the wait.
 #pragma once
 
 #include <array>
@@ -28,11 +20,9 @@
 #include <span>
 
 #include "core/base/siphash.hpp"
+#include "ledger/bucket.hpp"
 
 namespace ads {
-
-static_assert(std::atomic<uint64_t>::is_always_lock_free);
-static_assert(std::atomic<uint32_t>::is_always_lock_free);
 
 inline constexpr uint32_t kRateExact = 256;
 inline constexpr uint32_t kRateParts = 64;
@@ -40,7 +30,6 @@ inline constexpr uint32_t kRateMost = 1'000'000;      // requests a window
 inline constexpr uint32_t kRateShortest = 1000;       // ms of a window
 inline constexpr uint32_t kRateLongest = 86'400'000;  // the same
 inline constexpr uint32_t kRateBack = 60'000;         // ms, see RateTable::take()
-inline constexpr uint32_t kRateEntries = 15;          // to a bucket
 inline constexpr uint32_t kRateStripes = 16;          // so that workers count apart
 inline constexpr size_t kRateFirst = 4096;            // where the buckets begin
 
@@ -58,13 +47,8 @@ struct RateRule {
     }
 };
 
-// A bucket; the slots of its entries follow.
-struct alignas(64) RateBucket {
-    std::atomic<uint64_t> commit;                          // {epoch, generation, entry}
-    std::array<std::atomic<uint64_t>, kRateEntries> keys;  // {key : 56, generation : 8}
-    std::array<std::atomic<uint64_t>, kRateEntries> controls;
-    uint64_t unused;
-};
+// The slots of its entries follow a bucket.
+using RateBucket = Bucket<8>;
 static_assert(sizeof(RateBucket) == 256);
 
 struct alignas(64) RateStripe {
@@ -75,7 +59,7 @@ struct alignas(64) RateStripe {
 struct RateHead {
     RateRule rule;
     uint64_t buckets;
-    SipKey hash;  // so that nobody can choose whose entries to push out
+    SipKey hash;  // so that clients cannot choose the entries to evict
     alignas(64) std::atomic<int64_t> entries;
     std::atomic<uint64_t> evicted;
     std::atomic<uint64_t> busy;
@@ -92,8 +76,8 @@ struct RateVerdict {
 struct RateTotals {
     uint64_t passed = 0;
     uint64_t refused = 0;
-    uint64_t evicted = 0;  // keys thrown out within their window
-    uint64_t busy = 0;     // requests that passed uncounted: too many others at the same bucket
+    uint64_t evicted = 0;  // keys evicted within their window
+    uint64_t busy = 0;     // requests that passed uncounted because of contention
     uint64_t entries = 0;
     uint64_t capacity = 0;
 };
@@ -102,7 +86,7 @@ class RateTable {
 public:
     RateTable() noexcept = default;
 
-    // What a table of one bucket takes.
+    // The memory of a table of one bucket.
     static size_t least(const RateRule& rule) noexcept;
 
     // Writes an empty table into zeroed memory of at least least(rule) bytes.
@@ -122,10 +106,10 @@ public:
     // future starts anew: the clock was set back. `stripe` is any number of the caller's.
     RateVerdict take(uint64_t key, uint64_t now, uint32_t stripe = 0) noexcept;
 
-    // What take() would say; counts nothing.
+    // The verdict of take(), without counting.
     RateVerdict look(uint64_t key, uint64_t now) const noexcept;
 
-    // A refusal that look() told of.
+    // Counts a refusal by look().
     void count_refused(uint32_t stripe) noexcept {
         head_->stripes[stripe % kRateStripes].refused.fetch_add(1, std::memory_order_relaxed);
     }
@@ -134,7 +118,7 @@ public:
 
 private:
     struct Place;   // an entry, and its control word as seen
-    struct Weight;  // what the entry says at a moment
+    struct Weight;  // the requests of an entry at a moment
 
     RateBucket& bucket_of(uint64_t key) const noexcept;
     bool find(RateBucket& bucket, uint64_t key, Place& place) const noexcept;

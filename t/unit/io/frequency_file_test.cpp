@@ -452,7 +452,7 @@ TEST(LedgerFrequencyProcesses, KilledAtAnyInstruction) {
             if (kind == 1) {
                 memory.drain(5, 2);
             }
-            for (uint64_t s = 10; kind == 2 && s < 10 + kFrequencyEntries; s++) {
+            for (uint64_t s = 10; kind == 2 && s < 10 + FrequencyBucket::kEntries; s++) {
                 memory.take(s, 1, kNow - 5);
             }
         });
@@ -485,7 +485,7 @@ TEST(LedgerFrequencyProcesses, AsleepAtAnyInstruction) {
                     total += memory.take(5, 12, now) ? 1 : 0;
                 }
                 // Others come into the bucket, up to what it holds.
-                std::array<uint32_t, kFrequencyEntries - 1> others{};
+                std::array<uint32_t, FrequencyBucket::kEntries - 1> others{};
                 for (uint64_t s = 0; s < others.size(); s++) {
                     others[s] = memory.drain(10 + s, 1, now);
                     EXPECT_TRUE(others[s] == 1 || later == 0);

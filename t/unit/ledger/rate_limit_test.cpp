@@ -126,7 +126,7 @@ TEST(LedgerRateLimit, EveryRateIsExactAtOnce) {
         EXPECT_EQ(totals.refused, 4u);
         EXPECT_EQ(totals.entries, 2u);
         EXPECT_EQ(totals.evicted + totals.busy, 0u);
-        EXPECT_EQ(totals.capacity, kRateEntries);
+        EXPECT_EQ(totals.capacity, RateBucket::kEntries);
     }
 }
 
@@ -295,21 +295,21 @@ TEST(LedgerRateLimit, TheOldestGoesAndIsCounted) {
         SCOPED_TRACE(rule.rate);
         const uint64_t step = rule.exact() ? 1 : part_of(rule);  // a part is as old as its youngest
         Table t(rule);
-        for (uint64_t key = 0; key < kRateEntries; key++) {
+        for (uint64_t key = 0; key < RateBucket::kEntries; key++) {
             EXPECT_EQ(t.drain(key, kNow + key * step), rule.rate);
         }
         EXPECT_EQ(t.table.totals().evicted, 0u);
         EXPECT_EQ(t.drain(100, kNow + 20 * step), rule.rate);
         EXPECT_EQ(t.table.totals().evicted, 1u);
-        for (uint64_t key = 1; key < kRateEntries; key++) {
+        for (uint64_t key = 1; key < RateBucket::kEntries; key++) {
             EXPECT_FALSE(t.take(key, kNow + 20 * step).passes) << "all but the oldest are there";
         }
         EXPECT_EQ(t.drain(0, kNow + 21 * step), rule.rate) << "of the oldest nothing is known";
         EXPECT_EQ(t.table.totals().evicted, 2u);
-        EXPECT_EQ(t.table.totals().entries, kRateEntries);
+        EXPECT_EQ(t.table.totals().entries, RateBucket::kEntries);
         // Those whose window is over go at nobody's loss.
         const uint64_t later = kNow + 3 * uint64_t{rule.window};
-        for (uint64_t key = 200; key < 200 + kRateEntries; key++) {
+        for (uint64_t key = 200; key < 200 + RateBucket::kEntries; key++) {
             EXPECT_EQ(t.drain(key, later), rule.rate);
         }
         EXPECT_EQ(t.table.totals().evicted, 2u);
@@ -324,7 +324,7 @@ TEST(LedgerRateLimit, ManyKeysStayWithinTheMemory) {
     }
     const RateTotals totals = t.table.totals();
     EXPECT_EQ(totals.passed, 100'000u);
-    EXPECT_EQ(totals.capacity, 50u * kRateEntries);
+    EXPECT_EQ(totals.capacity, 50u * RateBucket::kEntries);
     EXPECT_LE(totals.entries, totals.capacity);
     EXPECT_EQ(totals.evicted, 100'000u - totals.entries);
     EXPECT_EQ(totals.busy, 0u);
@@ -440,7 +440,7 @@ TEST(LedgerRateLimit, WhatTheDeadLeftIsTakenOver) {
         }
         EXPECT_TRUE(t.table.take(1, kNow + 1000).passes) << "rather uncounted than refused";
         EXPECT_EQ(t.table.totals().busy, 1u);
-        for (uint64_t key = 0; key < kRateEntries; key++) {
+        for (uint64_t key = 0; key < RateBucket::kEntries; key++) {
             EXPECT_EQ(t.drain(key, kNow + 3000), rule.rate);
         }
         EXPECT_EQ(t.table.totals().busy, 1u);
