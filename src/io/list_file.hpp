@@ -25,7 +25,7 @@ public:
         std::string text;
         seen_ = mark_of(path_.c_str());
         if (const int rc = read_file(path_.c_str(), text, &seen_); rc != 0) {
-            error = std::string("it cannot be read: ") + std::strerror(rc);
+            error = std::string("cannot read it: ") + std::strerror(rc);
             return false;
         }
         auto list = List::parse(text, error);

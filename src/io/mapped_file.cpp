@@ -108,7 +108,7 @@ bool MappedFile::open_old(const std::string& name, const Contents& contents, std
                           std::string& notice) {
     struct stat info;
     if (fstat(fd_.get(), &info) != 0) {
-        return fail(error, "cannot look at", name);
+        return fail(error, "cannot stat", name);
     }
     // A second name may be one of another file that root would then change.
     if (!S_ISREG(info.st_mode) || info.st_nlink != 1) {
@@ -139,7 +139,7 @@ bool MappedFile::convert(const std::string& name, size_t size, const Contents& c
     if (const uint32_t pid = other_process_with(fd_.get()); pid != 0) {
         error = "\"" + path(name) +
                 "\" has the layout of an older version and is in use by process " +
-                std::to_string(pid) + ": stop nginx and start it again instead of upgrading it";
+                std::to_string(pid) + ": restart nginx instead of upgrading the binary";
         return false;
     }
     const std::span<const std::byte> old(memory_, size);
@@ -161,10 +161,10 @@ bool MappedFile::set_aside(const std::string& name, const std::string& why,
     unmap();
     const std::string aside = bad_name(folder_.get(), name);
     if (renameat(folder_.get(), name.c_str(), folder_.get(), aside.c_str()) != 0) {
-        return fail(error, "cannot set aside", name);
+        return fail(error, "cannot rename", name);
     }
-    notice = "\"" + path(name) + "\" cannot be used: " + why + "; it is now \"" + path(aside) +
-             "\" and " + contents.what + " anew";
+    notice = "\"" + path(name) + "\" cannot be used: " + why + "; it was moved to \"" +
+             path(aside) + "\" and " + contents.what + " anew";
     fd_.reset();
     return true;
 }

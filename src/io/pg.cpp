@@ -100,14 +100,14 @@ PgResult Pg::query(const char* sql, const PgParams& params, Millis timeout) {
                                              params.types.data(), values.data(), lengths.data(),
                                              formats.data(), 0);
     if (sent == 0 || !flush(deadline)) {
-        fail(monotonic() >= deadline ? "no answer in time" : "");
+        fail(monotonic() >= deadline ? "timed out" : "");
         return nullptr;
     }
     PgResult last;
     for (;;) {
         while (PQisBusy(connection) != 0) {
             if (!alarm_.wait(PQsocket(connection), false, deadline - monotonic())) {
-                fail(alarm_.stopped() ? "stopped" : "no answer in time");
+                fail(alarm_.stopped() ? "stopped" : "timed out");
                 return nullptr;
             }
             if (PQconsumeInput(connection) == 0) {

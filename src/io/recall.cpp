@@ -238,8 +238,8 @@ bool recall(const RecallConf& conf, Books& books, std::string& error) {
         return true;
     }
     books = {};
-    error = !ended         ? "no answer in " + std::to_string(conf.longest) + " ms"
-            : said.empty() ? "it ended without a word"
+    error = !ended         ? "timed out after " + std::to_string(conf.longest) + " ms"
+            : said.empty() ? "the child process exited without an answer"
                            : std::move(said);
     return false;
 }

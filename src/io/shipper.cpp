@@ -205,7 +205,7 @@ bool Shipper::keep_partitions() {
 bool Shipper::fail() {
     if (!alarm_.stopped() && error_ != pg_.error()) {
         error_ = pg_.error();
-        say_(LogLevel::error, "PostgreSQL: " + error_ + "; events stay in the spool");
+        say_(LogLevel::error, "PostgreSQL: " + error_ + "; events are kept in the spool");
     }
     pg_.close();
     return false;
@@ -215,7 +215,7 @@ void Shipper::works() {
     pause_ = 0;
     if (!error_.empty()) {
         error_.clear();
-        say_(LogLevel::notice, "events go to PostgreSQL again");
+        say_(LogLevel::notice, "events are shipped to PostgreSQL again");
     }
 }
 
@@ -230,7 +230,7 @@ Shipper::Step Shipper::ship(Followed& one) {
     // Asked before reading: what is complete has no more to come.
     const bool complete = is_complete(one);
     if (one.file.read(limit_, events_) == SegmentFile::End::unreadable) {
-        return stuck(one, Trouble::reading, one.file.path(), "cannot be read");
+        return stuck(one, Trouble::reading, one.file.path(), "cannot read");
     }
     unstuck(one, Trouble::reading);
     if (events_.empty()) {
@@ -266,7 +266,7 @@ Shipper::Step Shipper::refuse(Followed& one) {
     }
     const std::string why = std::string(pg_.sqlstate()) + " " + pg_.error();
     if (!quarantine_.add(one.file, one.file.first_record(), events_[0], why)) {
-        return stuck(one, Trouble::quarantine, quarantine_.folder(), "cannot be written");
+        return stuck(one, Trouble::quarantine, quarantine_.folder(), "cannot write");
     }
     char id[kUuidChars];
     write_uuid(event_id(events_[0]), id);
@@ -279,10 +279,10 @@ Shipper::Step Shipper::refuse(Followed& one) {
     return Step::worked;
 }
 
-// A segment cannot go on because of our own disk; others may.
+// A local disk error stops this segment only.
 Shipper::Step Shipper::stuck(Followed& one, Trouble trouble, const std::string& path,
                              const char* what) {
-    const std::string text = "\"" + path + "\" " + what + ": " + std::strerror(errno);
+    const std::string text = std::string(what) + " \"" + path + "\": " + std::strerror(errno);
     if (one.stuck != text) {
         one.stuck = text;
         one.trouble = trouble;
@@ -291,11 +291,11 @@ Shipper::Step Shipper::stuck(Followed& one, Trouble trouble, const std::string& 
     return Step::stuck;
 }
 
-// What kept it from going on is over.
+// The error that stopped it has cleared.
 void Shipper::unstuck(Followed& one, Trouble trouble) {
     if (!one.stuck.empty() && one.trouble == trouble) {
         one.stuck.clear();
-        say_(LogLevel::notice, "segment \"" + one.file.path() + "\" goes on");
+        say_(LogLevel::notice, "segment \"" + one.file.path() + "\" is shipped again");
     }
 }
 
@@ -313,7 +313,7 @@ Shipper::Step Shipper::finish(Followed& one, bool complete) {
     file.end();
     if (const uint64_t bytes = file.damaged_bytes(); bytes > 0) {
         if (!quarantine_.add_damaged(file)) {
-            return stuck(one, Trouble::quarantine, quarantine_.folder(), "cannot be written");
+            return stuck(one, Trouble::quarantine, quarantine_.folder(), "cannot write");
         }
         unstuck(one, Trouble::quarantine);
         state_.add_damage(file.damaged_records(), bytes);

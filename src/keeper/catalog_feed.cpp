@@ -127,7 +127,7 @@ void CatalogFeed::save(const std::string& text) {
 
 // Says so once; and keeps what was saved alive over the days.
 void CatalogFeed::cannot_read() {
-    const std::string why = pg_.error().empty() ? "unexpected answer" : pg_.error();
+    const std::string why = pg_.error().empty() ? "unexpected response" : pg_.error();
     if (told_ != why) {
         told_ = why;
         context_.tell(publisher_.cannot_read("PostgreSQL: " + told_));

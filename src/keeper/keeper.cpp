@@ -205,7 +205,7 @@ bool Keeper::start() {
     KeeperLife& life = shared_->conf.target.zone.head().keeper;
     shared_->wait = life.begin(shared_->me, static_cast<uint64_t>(monotonic()), process_alive);
     if (shared_->wait > 0) {
-        shared_->log.add(LogLevel::error, "the keeper died three times within 10 s: it waits " +
+        shared_->log.add(LogLevel::error, "the keeper died three times within 10 s: waiting " +
                                               std::to_string(shared_->wait) + " s");
     }
     shared_->shipping.resize(shared_->conf.ship ? shared_->conf.connections : 1);

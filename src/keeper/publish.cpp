@@ -171,7 +171,7 @@ EditReport CatalogPublisher::put(const catalog::Compiled& compiled, Term term, S
                 report.text = "the compiled catalog has " + std::to_string(compiled.bytes.size()) +
                               " bytes, the zone holds " +
                               std::to_string(target_.zone.head().half_size) +
-                              ": give ads_zone at least " +
+                              ": set ads_zone to at least " +
                               std::to_string(Zone::needed(compiled.bytes.size()) >> 20) + "m";
                 target_.zone.set_error(report.text);
                 return report;

@@ -188,7 +188,7 @@ void Round::adopt() {
                                                " is gone: " + std::to_string(adopted.segments) +
                                                " segments closed, " + std::to_string(adopted.cut) +
                                                " bytes cut, " + std::to_string(settled) +
-                                               " events settled");
+                                               " events counted");
         log_damage(adopted);
     }
     // Segments whose worker has no place any more: the state is younger than they are, or who

@@ -32,7 +32,7 @@ size_t SpoolSync::sync() {
         const auto size = static_cast<uint64_t>(info.st_size);
         if (size != had) {
             if (fdatasync(fd.get()) != 0) {
-                wrong = "\"" + path + "\" cannot be synced: " + std::strerror(errno);
+                wrong = "cannot sync \"" + path + "\": " + std::strerror(errno);
                 synced[closed] = had;
                 continue;
             }
@@ -45,7 +45,7 @@ size_t SpoolSync::sync() {
     if (any_new) {
         const Fd folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         if (!folder || fsync(folder.get()) != 0) {
-            wrong = "\"" + folder_ + "\" cannot be synced: " + std::strerror(errno);
+            wrong = "cannot sync \"" + folder_ + "\": " + std::strerror(errno);
         }
     }
     if (wrong != told_) {

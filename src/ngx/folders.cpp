@@ -61,7 +61,7 @@ std::string obstacle(const std::string& path, bool given_away) {
         if (given_away) {
             return (info.st_mode & S_IWUSR) != 0 && (info.st_mode & S_IXUSR) != 0
                        ? ""
-                       : "its mode does not let its owner write";
+                       : "its owner has no write permission";
         }
         return may_write(path) ? "" : "cannot write to it: " + std::string(std::strerror(errno));
     }

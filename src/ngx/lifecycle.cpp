@@ -110,9 +110,10 @@ Books recall_books(ngx_cycle_t* cycle, MainConf& conf) {
     recalled.longest = std::min(static_cast<Millis>(conf.timeout), recalled.longest);
     recalled.now = clock_of(conf) / 1000;
     if (std::string error; !recall(recalled, books, error)) {
-        ngx_log_error(NGX_LOG_WARN, cycle->log, 0,
-                      "ads: the state is new, and PostgreSQL does not tell what was counted: %s",
-                      error.c_str());
+        ngx_log_error(
+            NGX_LOG_WARN, cycle->log, 0,
+            "ads: the state is new and the counters cannot be restored from PostgreSQL: %s",
+            error.c_str());
     }
     return books;
 }
@@ -131,7 +132,7 @@ void use_catalog(ngx_cycle_t* cycle, MainConf& conf, const std::string& text) {
     setup.placeholder = false;
     const int error = replace_file(setup.catalog_path, text, worker_uid(cycle));
     if (error != 0) {
-        ngx_log_error(NGX_LOG_WARN, cycle->log, error, "ads: the catalog cannot be saved in \"%s\"",
+        ngx_log_error(NGX_LOG_WARN, cycle->log, error, "ads: cannot save the catalog in \"%s\"",
                       setup.catalog_path.c_str());
     }
 }
@@ -147,8 +148,8 @@ void rebuild_state(ngx_cycle_t* cycle, MainConf& conf, const Books& books) noexc
                                         conf.lives, this_process(), clock_of(conf) / 1000);
         if (rebuilt.events > 0 || !books.rows.empty()) {
             ngx_log_error(NGX_LOG_NOTICE, cycle->log, 0,
-                          "ads: the state is new: counters made again from %uL events in %uD "
-                          "segments of the spool, and %uz rows of PostgreSQL's books",
+                          "ads: the state is new: counters restored from %uL events in %uD spool "
+                          "segments and %uz rows of PostgreSQL",
                           rebuilt.events, rebuilt.segments, books.rows.size());
         }
     });

@@ -79,7 +79,7 @@ test('no script of an HTML ad runs, in the frame or opened outside of it', async
 test('a frame whose token is not good is empty', async tab => {
   await tab.page.goto(write('pages/bad.html', document(`<iframe title="a" src="/spot/frame?t=x" width="300" height="250"></iframe>`, {script: ''})));
   const [, frame] = tab.page.frames();
-  equal(await frame.evaluate(() => [document.title, document.body.childNodes.length]), ['t is a token of 96 characters', 0], 'what it has');
+  equal(await frame.evaluate(() => [document.title, document.body.childNodes.length]), ['t must be a token of 96 characters', 0], 'what it has');
 }, {console: [/400/]});
 
 test('pages of other origins show frames where ads_cors allows it', async tab => {

@@ -157,7 +157,7 @@ subtest 'the file goes and comes back' => sub {
 subtest 'a live edit that does not fit' => sub {
     my $big = sub { return { id => $_[0], type => 'html', content => { markup => $_[0] . 'x' x 60_000 }, click_url => 'https://a.example/' } };
     edit(version(6, campaigns => [ { id => 1, ad_groups => [ { id => 1, creatives => [ map { $big->($_) } 1 .. 40 ] } ] } ]));
-    wait_error(qr/^the compiled catalog has \d{7} bytes, the zone holds \d{7}: give ads_zone at least (\d+)m$/);
+    wait_error(qr/^the compiled catalog has \d{7} bytes, the zone holds \d{7}: set ads_zone to at least (\d+)m$/);
     is served(), 5, 'the old one serves on';
     my ($size) = state_of()->{error} =~ /at least (\d+)m/;
     my $large = AdsTest::Nginx->new(http => http_conf(catalog => $file, state => 'logs/state', size => "${size}m"), server => locations());
@@ -165,7 +165,7 @@ subtest 'a live edit that does not fit' => sub {
     $large->stop;
     my $small = AdsTest::Nginx->new(http => http_conf(catalog => $file, state => 'logs/state'), server => locations());
     my $refusal = $small->launch->{stderr};
-    like $refusal, qr/give ads_zone at least \d+m/, 'at the start it is refused as well';
+    like $refusal, qr/set ads_zone to at least \d+m/, 'at the start it is refused as well';
     ($size) = $refusal =~ /at least (\d+)m/;
     my $right = AdsTest::Nginx->new(http => http_conf(catalog => $file, state => 'logs/state', size => "${size}m"), server => locations());
     ok $right->launch->{ready}, "the size that it names then, ${size}m, is enough" or diag $right->error_log;

@@ -162,14 +162,14 @@ write_file('trap.json', '{"placements": [{"id": "top", "width": 728, "height": 9
 is run('validate', 'trap.json'), 0, 'a warning is no error';
 like $out, qr/^trap\.json: ok$/m, 'the catalog is good';
 like $err, qr/^trap\.json: \$\.campaigns\[0\]\.ad_groups\[0\]\.creatives\[0\]: warning: is an image of 320×50, which fits no placement: top is 728×90$/m, 'but one creative fits nowhere';
-like $err, qr/^trap\.json: \$\.campaigns\[0\]\.ad_groups\[0\]\.targeting\.geos: warning: "UK" is no country of ISO 3166: the United Kingdom is GB$/m, 'and a country is none';
+like $err, qr/^trap\.json: \$\.campaigns\[0\]\.ad_groups\[0\]\.targeting\.geos: warning: "UK" is not an ISO 3166 country code: the United Kingdom is GB$/m, 'and a country is none';
 is run('validate', '--strict', 'trap.json'), 1, '--strict makes errors of them';
 is run('validate', '--json', 'trap.json'), 0, 'for programs';
 is_deeply [ map { $_->{path} } @{ json($out)->{warnings} } ], [ '$.campaigns[0].ad_groups[0].targeting.geos', '$.campaigns[0].ad_groups[0].creatives[0]' ],
     'a list';
 write_file('money.json', '{"currency": "EURO"}');
 is run('validate', 'money.json'), 1, 'a currency that is none';
-is $err, "money.json: \$.currency: must be a currency of ISO 4217, like EUR, not \"EURO\"\n", 'is told';
+is $err, "money.json: \$.currency: must be an ISO 4217 currency code such as EUR, not \"EURO\"\n", 'is told';
 
 run('validate', '--json', 'bad.json', 'good.json');
 is $exit, 1, 'one bad catalog of several';
@@ -259,7 +259,7 @@ write_file('broken', "1 abc\n");
 chmod 0600, 'broken';
 run('key', 'check', 'broken');
 is $exit, 1, 'a broken ring is wrong input';
-is $err, "nginx-ads: broken: line 1: a key needs at least 64 hex digits.\n", 'and says where';
+is $err, "nginx-ads: broken: line 1: a key must have at least 64 hex digits.\n", 'and says where';
 is $out, '', 'and nothing else';
 run('key', 'check', 'none');
 is $exit, 3, 'a ring that cannot be read';

@@ -105,8 +105,8 @@ for my $wrong (
     [ 2, qr/FILE is required/,                                     'key', 'rotate' ],
     [ 2, qr/--keep: must be a whole number from 0 to 15, not "16"/, 'key', 'rotate', 'ring', '--keep', '16' ],
     [ 3, qr/cannot read none: No such file/,                       'key', 'rotate', 'none' ],
-    [ 1, qr/empty: no key in it/,                                  'key', 'rotate', 'empty' ],
-    [ 1, qr/bad: line 1: a key needs at least 64 hex digits/,      'key', 'rotate', 'bad' ],
+    [ 1, qr/empty: no key found/,                                  'key', 'rotate', 'empty' ],
+    [ 1, qr/bad: line 1: a key must have at least 64 hex digits/,      'key', 'rotate', 'bad' ],
 ) {
     write_file('empty', '');
     write_file('bad',   "1 abc\n");

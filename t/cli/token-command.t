@@ -204,7 +204,7 @@ for my $wrong (
     [ 2, qr/--ttl: must be a time like 90m, not "never"/,   'verify', @Ring, '--ttl', 'never', $good ],
     [ 2, qr/"nginx-ads token" needs one of the commands/ ],
     [ 3, qr/cannot read none: No such file or directory/,   'verify', '--secret', 'none', $good ],
-    [ 1, qr/\.in: no key in it/,                            'verify', '--secret', '.in', $good ],
+    [ 1, qr/\.in: no key found/,                            'verify', '--secret', '.in', $good ],
 ) {
     my ($code, $message, @arguments) = @$wrong;
     run(@arguments);

@@ -88,7 +88,7 @@ ads_origin    https://$host:8443;
 ads_zone t002 big;
 --- must_die
 --- error_log
-ads: ads_zone: "big" is no size; write it like 64m in
+ads: invalid value "big" in "ads_zone": must be a size of at least 4m in
 
 
 
@@ -97,7 +97,7 @@ ads: ads_zone: "big" is no size; write it like 64m in
 ads_zone t002 100k;
 --- must_die
 --- error_log
-ads: ads_zone: zone "t002" is too small with "100k"; it wants at least 4m in
+ads: invalid value "100k" in "ads_zone": must be a size of at least 4m in
 
 
 
@@ -143,7 +143,7 @@ limit_req_zone $binary_remote_addr zone=t002:8m rate=1r/s;
 ads_state logs/state size=1m;
 --- must_die
 --- error_log
-ads: ads_state has no parameter "size=1m"; it knows "dedupe=SIZE" in
+ads: invalid parameter "size=1m" in "ads_state": must be "dedupe=SIZE" in
 
 
 
@@ -152,7 +152,7 @@ ads: ads_state has no parameter "size=1m"; it knows "dedupe=SIZE" in
 ads_state logs/state dedupe=many;
 --- must_die
 --- error_log
-ads: ads_state: "dedupe=many" is no good size; "dedupe=" wants at least 64k in
+ads: invalid parameter "dedupe=many" in "ads_state": must be a size of at least 64k in
 
 
 
@@ -161,7 +161,7 @@ ads: ads_state: "dedupe=many" is no good size; "dedupe=" wants at least 64k in
 ads_state logs/state dedupe=1k;
 --- must_die
 --- error_log
-ads: ads_state: "dedupe=1k" is no good size; "dedupe=" wants at least 64k in
+ads: invalid parameter "dedupe=1k" in "ads_state": must be a size of at least 64k in
 
 
 
@@ -170,7 +170,7 @@ ads: ads_state: "dedupe=1k" is no good size; "dedupe=" wants at least 64k in
 ads_state "";
 --- must_die
 --- error_log
-ads: ads_state wants the path of a folder, not an empty string in
+ads: invalid value "" in "ads_state": must be the path of a folder in
 
 
 
@@ -203,7 +203,7 @@ This is not what it should be.
 GET /spot/serve?placement=top
 --- error_code: 200
 --- grep_error_log eval
-qr{ads: "\S+/html/state_cache/state" cannot be used: it \w+ .*; it is now "\S+/state\.bad-\d+" and counting starts anew}
+qr{ads: "\S+/html/state_cache/state" cannot be used: it \w+ .*; it was moved to "\S+/state\.bad-\d+" and counting starts anew}
 --- grep_error_log_out eval
 qr/\Aads: .* counting starts anew\n\z/
 
@@ -214,7 +214,7 @@ qr/\Aads: .* counting starts anew\n\z/
 ads_spool logs/spool dedupe=1m;
 --- must_die
 --- error_log
-ads: ads_spool has no parameter "dedupe=1m"; it knows "segment=SIZE" in
+ads: invalid parameter "dedupe=1m" in "ads_spool": must be "segment=SIZE" in
 
 
 
@@ -223,7 +223,7 @@ ads: ads_spool has no parameter "dedupe=1m"; it knows "segment=SIZE" in
 ads_spool logs/spool segment=63k;
 --- must_die
 --- error_log
-ads: ads_spool: "segment=63k" is no good size; "segment=" wants at least 64k in
+ads: invalid parameter "segment=63k" in "ads_spool": must be a size of at least 64k in
 
 
 
@@ -232,7 +232,7 @@ ads: ads_spool: "segment=63k" is no good size; "segment=" wants at least 64k in
 ads_spool "";
 --- must_die
 --- error_log
-ads: ads_spool wants the path of a folder, not an empty string in
+ads: invalid value "" in "ads_spool": must be the path of a folder in
 
 
 
@@ -250,7 +250,7 @@ ads: ads_spool wants the path of a folder, not an empty string in
 ads_catalog url https://example.com/catalog.json;
 --- must_die
 --- error_log
-ads: ads_catalog: unknown source "url"; write "ads_catalog file PATH" or "ads_catalog postgres" in
+ads: invalid value "url" in "ads_catalog": must be "file PATH" or "postgres" in
 
 
 
@@ -259,7 +259,7 @@ ads: ads_catalog: unknown source "url"; write "ads_catalog file PATH" or "ads_ca
 ads_catalog conf/catalog.json;
 --- must_die
 --- error_log
-ads: ads_catalog: unknown source "conf/catalog.json"; write "ads_catalog file PATH" or "ads_catalog postgres" in
+ads: invalid value "conf/catalog.json" in "ads_catalog": must be "file PATH" or "postgres" in
 
 
 
@@ -268,7 +268,7 @@ ads: ads_catalog: unknown source "conf/catalog.json"; write "ads_catalog file PA
 ads_catalog file no-such.json;
 --- must_die
 --- error_log eval
-[ qr{ads: ads_catalog "\S+/conf/no-such\.json" cannot be read: No such file or directory in} ]
+[ qr{ads: cannot read ads_catalog "\S+/conf/no-such\.json": No such file or directory in} ]
 
 
 
@@ -277,7 +277,7 @@ ads_catalog file no-such.json;
 ads_catalog file .;
 --- must_die
 --- error_log eval
-[ qr{ads: ads_catalog "\S+" cannot be read: Is a directory in} ]
+[ qr{ads: cannot read ads_catalog "\S+": Is a directory in} ]
 
 
 
@@ -315,7 +315,7 @@ ads_zone    t002 4m;
 ads_catalog file $TEST_NGINX_LARGE;
 --- must_die
 --- error_log eval
-[ qr{ads: the compiled catalog has \d{7} bytes, zone "t002" holds \d{7}: give ads_zone at least \d+m$}m ]
+[ qr{ads: the compiled catalog has \d{7} bytes, zone "t002" holds \d{7}: set ads_zone to at least \d+m$}m ]
 
 
 
@@ -324,7 +324,7 @@ ads_catalog file $TEST_NGINX_LARGE;
 ads_base /spot;
 --- must_die
 --- error_log
-ads: ads_base: "/spot" is no prefix for URLs; write a path like /spot/ or https://ads.example.com/spot/, ending in a slash in
+ads: invalid value "/spot" in "ads_base": must be a path such as /spot/ or a URL such as https://ads.example.com/spot/, ending in a slash in
 
 
 
@@ -333,7 +333,7 @@ ads: ads_base: "/spot" is no prefix for URLs; write a path like /spot/ or https:
 ads_base javascript:alert(1)/;
 --- must_die
 --- error_log
-ads: ads_base: "javascript:alert(1)/" is no prefix for URLs; write a path like /spot/
+ads: invalid value "javascript:alert(1)/" in "ads_base": must be a path such as /spot/
 
 
 
@@ -342,7 +342,7 @@ ads: ads_base: "javascript:alert(1)/" is no prefix for URLs; write a path like /
 ads_base //evil.example/;
 --- must_die
 --- error_log
-ads: ads_base: "//evil.example/" is no prefix for URLs; write a path like /spot/
+ads: invalid value "//evil.example/" in "ads_base": must be a path such as /spot/
 
 
 
@@ -371,7 +371,7 @@ ads_base /a/;
     location = /t { ads_track view; }
 --- must_die
 --- error_log
-ads: ads_track: "view" is no event; write impression, viewable, click or conversion, or nothing to read type= from the query in
+ads: invalid value "view" in "ads_track": must be impression, viewable, click or conversion, or absent to take the type= of the query in
 
 
 
@@ -381,7 +381,7 @@ ads: ads_track: "view" is no event; write impression, viewable, click or convers
     location = /t { ads_track serve; }
 --- must_die
 --- error_log
-ads: ads_track: "serve" is no event; write impression, viewable, click or conversion
+ads: invalid value "serve" in "ads_track": must be impression, viewable, click or conversion
 
 
 
@@ -421,7 +421,7 @@ invalid number of arguments in "ads_serve" directive
     location = /t { ads_track click; ads_serve; }
 --- must_die
 --- error_log
-ads: ads_serve: this location already has a handler in
+ads: "ads_serve" is not allowed here: the location already has a handler in
 
 
 
@@ -431,7 +431,7 @@ ads: ads_serve: this location already has a handler in
     location = /t { ads_track click; ads_track impression; }
 --- must_die
 --- error_log
-ads: ads_track: this location already has a handler in
+ads: "ads_track" is not allowed here: the location already has a handler in
 
 
 
@@ -441,7 +441,7 @@ ads: ads_track: this location already has a handler in
     location = /t { empty_gif; ads_status; }
 --- must_die
 --- error_log
-ads: ads_status: this location already has a handler in
+ads: "ads_status" is not allowed here: the location already has a handler in
 
 
 
@@ -450,7 +450,7 @@ ads: ads_status: this location already has a handler in
 -ads_zone
 --- must_die
 --- error_log
-ads: ads_serve needs ads_zone in the http block in
+ads: "ads_serve" requires "ads_zone" in the http block in
 
 
 
@@ -461,7 +461,7 @@ ads: ads_serve needs ads_zone in the http block in
     location = /t { ads_track; }
 --- must_die
 --- error_log
-ads: ads_track needs ads_catalog in the http block in
+ads: "ads_track" requires "ads_catalog" in the http block in
 
 
 
@@ -472,7 +472,7 @@ ads: ads_track needs ads_catalog in the http block in
     location = /t { ads_status; }
 --- must_die
 --- error_log
-ads: ads_status needs ads_spool in the http block in
+ads: "ads_status" requires "ads_spool" in the http block in
 
 
 
@@ -481,7 +481,7 @@ ads: ads_status needs ads_spool in the http block in
 -ads_secret
 --- must_die
 --- error_log
-ads: ads_serve needs ads_secret in the http block in
+ads: "ads_serve" requires "ads_secret" in the http block in
 
 
 
@@ -493,7 +493,7 @@ ads: ads_serve needs ads_secret in the http block in
 --- config
 --- must_die
 --- error_log
-ads: ads_zone needs ads_catalog in the http block in
+ads: "ads_zone" requires "ads_catalog" in the http block in
 
 
 
@@ -511,7 +511,7 @@ ads: ads_zone needs ads_catalog in the http block in
 ads_catalog file a.json b.json;
 --- must_die
 --- error_log
-ads: ads_catalog: write "ads_catalog file PATH", one path in
+ads: "ads_catalog file" must have one path in
 
 
 
@@ -530,7 +530,7 @@ ads_catalog postgres every=3s;
 +ads_postgres "dbname=ads";
 --- must_die
 --- error_log
-ads: ads_catalog postgres has no parameter "every=3s"; it knows "poll=TIME" and "listen=CONNINFO" in
+ads: invalid parameter "every=3s" in "ads_catalog": must be "poll=TIME" or "listen=CONNINFO" in
 
 
 
@@ -540,7 +540,7 @@ ads_catalog postgres poll=soon;
 +ads_postgres "dbname=ads";
 --- must_die
 --- error_log
-ads: ads_catalog: "poll=soon" is no time; write it like poll=30s in
+ads: invalid parameter "poll=soon" in "ads_catalog": must be a time, such as poll=30s in
 
 
 
@@ -550,7 +550,7 @@ ads_catalog postgres listen=somewhere;
 +ads_postgres "dbname=ads";
 --- must_die
 --- error_log
-ads: ads_catalog: no connection string: missing "=" after "somewhere" in connection info string; write it like
+ads: invalid connection string in "ads_catalog": missing "=" after "somewhere" in connection info string; must be like
 
 
 
@@ -559,7 +559,7 @@ ads: ads_catalog: no connection string: missing "=" after "somewhere" in connect
 +ads_postgres "hots=127.0.0.1";
 --- must_die
 --- error_log
-ads: ads_postgres: no connection string: invalid connection option "hots"; write it like
+ads: invalid connection string in "ads_postgres": invalid connection option "hots"; must be like
 
 
 
@@ -568,7 +568,7 @@ ads: ads_postgres: no connection string: invalid connection option "hots"; write
 +ads_postgres "";
 --- must_die
 --- error_log
-ads: ads_postgres: no connection string: it is empty; write it like
+ads: invalid connection string in "ads_postgres": it is empty; must be like
 
 
 
@@ -587,7 +587,7 @@ ads: ads_postgres: no connection string: it is empty; write it like
 +ads_postgres "dbname=ads" size=3;
 --- must_die
 --- error_log
-ads: ads_postgres has no parameter "size=3"; it knows "batch=NUMBER", "connections=NUMBER", "interval=TIME" and "timeout=TIME" in
+ads: invalid parameter "size=3" in "ads_postgres": must be "batch=NUMBER", "connections=NUMBER", "interval=TIME" or "timeout=TIME" in
 
 
 
@@ -596,7 +596,7 @@ ads: ads_postgres has no parameter "size=3"; it knows "batch=NUMBER", "connectio
 +ads_postgres "dbname=ads" batch=0;
 --- must_die
 --- error_log
-ads: ads_postgres: "batch=0" is no batch; write batch=1 to batch=10000 in
+ads: invalid parameter "batch=0" in "ads_postgres": must be batch=1 to batch=10000 in
 
 
 
@@ -605,7 +605,7 @@ ads: ads_postgres: "batch=0" is no batch; write batch=1 to batch=10000 in
 +ads_postgres "dbname=ads" interval=often;
 --- must_die
 --- error_log
-ads: ads_postgres: "interval=often" is no time; write it like 200ms or 30s in
+ads: invalid parameter "interval=often" in "ads_postgres": must be a time, such as 200ms or 30s in
 
 
 

@@ -121,7 +121,7 @@ subtest 'links to the frequency file and in the spool' => sub {
             && POSIX::mkfifo($ngx->path('data/spool/0.seg'), 0600);
     }, 'the worker user plants links, and a pipe';
     $ngx->start;
-    unlike $ngx->error_log, qr/counters made again/, 'the state is not made again from what a link leads to';
+    unlike $ngx->error_log, qr/counters restored/, 'the state is not made again from what a link leads to';
     is status_of($ngx, '?ad_group=12')->{ad_groups}[0]{serves} // 0, 0, 'nothing was counted';
     finish($ngx, qr/is a symbolic link; it is now/);
     ok slurp($table) eq $before, 'the other table is as it was';

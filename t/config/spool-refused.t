@@ -86,7 +86,7 @@ subtest 'a catalog without an end' => sub {
         $ngx->set_conf(raw_conf => $bad);
         my ($exit, $said) = tested($ngx);
         isnt $exit, 0, "$path: nginx -t refuses";
-        like $said, qr/ads_catalog "\Q$path\E" cannot be read: it is $why/, 'with the reason';
+        like $said, qr/cannot read ads_catalog "\Q$path\E": it is $why/, 'with the reason';
     }
     # A catalog that becomes one while nginx runs.
     $ngx->set_conf(raw_conf => $text);

@@ -370,7 +370,7 @@ run(@ad, '--width', 320, '--height', 50);
 like $err, qr/^nginx-ads: warning: creative \d+ is HTML of 320×50/m, 'else it is a warning';
 my @two = map { done(@ad, '--width', 300, '--height', 250, '--name', $_)->{id} } qw(one two);
 is_deeply done('ad-group', 'update', 'Net', '--geos', 'DE,UK')->{warnings},
-    [ "ad group $net: targeting.geos: \"UK\" is no country of ISO 3166: the United Kingdom is GB" ], 'a country that is none';
+    [ "ad group $net: targeting.geos: \"UK\" is not an ISO 3166 country code: the United Kingdom is GB" ], 'a country that is none';
 is_deeply done('ad-group', 'update', 'Net', '--weight', 2)->{warnings}, [], 'what was so before is not told again';
 is_deeply done('placement', 'update', 'side', '--width', 300, '--height', 600, '--dry-run')->{warnings},
     [ "placement side no longer fits 2 creatives of ad group $net" ], 'a placement that is resized';

@@ -81,7 +81,7 @@ subtest 'what it says' => sub {
 
 subtest 'what is wrong' => sub {
     my @wrong = (
-        [2, qr/--requests: must be a number of requests like 1M or 250k, not "0"/, '--requests', '0'],
+        [2, qr/--requests: must be a number of requests such as 1M or 250k, not "0"/, '--requests', '0'],
         [2, qr/--requests: must be a number of requests/, '--requests', '5x'],
         [2, qr/--pixel-loss: must be a share like 8% or 0\.08, not "2"/, '--pixel-loss', '2'],
         [2, qr/--strategy: must be one of probabilistic, asap, even, pid, adaptive, not "fast"/, '--strategy', 'fast'],
@@ -91,7 +91,7 @@ subtest 'what is wrong' => sub {
         [2, qr/--traffic must be flat, diurnal, bursty, outage or a file like day\.csv, not "burst": did you mean "bursty"\?/, '--traffic', 'burst'],
         [2, qr/--at must be 6 days after 2026-02-01 or later/, '--at', '2026-01-05T00:00:00Z'],
         [3, qr/cannot read none\.csv/, '--traffic', 'none.csv'],
-        [1, qr/bad\.csv: line 3 must be TIME,REQUESTS_PER_MINUTE like "09:30,120", later than the line before, not "08:00,5"/, '--traffic', 'bad.csv'],
+        [1, qr/bad\.csv: line 3 must be TIME,REQUESTS_PER_MINUTE like "09:30,120", later than the previous line, not "08:00,5"/, '--traffic', 'bad.csv'],
         [1, qr/zero\.csv: there are no requests in it/, '--traffic', 'zero.csv'],
         [1, qr/there is no placement "q"/, '--request', 'request.json'],
     );

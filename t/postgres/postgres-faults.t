@@ -87,7 +87,7 @@ fault(
 
 # --- there, but no answer --------------------------------------------------------
 
-fault('hung', begin => sub { $pg->sigstop }, error => qr/no answer in time|timeout/, end => sub { $pg->sigcont });
+fault('hung', begin => sub { $pg->sigstop }, error => qr/timed out|timeout/, end => sub { $pg->sigcont });
 
 # Slower than a full batch may take.
 fault(
@@ -98,7 +98,7 @@ CREATE FUNCTION public.dawdle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFO
 CREATE TRIGGER dawdle BEFORE INSERT ON ads.ad_events FOR EACH ROW EXECUTE FUNCTION public.dawdle();
 SQL
     },
-    error     => qr/no answer in time/,
+    error     => qr/timed out/,
     meanwhile => sub {
         my $before = stored();
         ok wait_until(sub { stored() >= $before + $batch }, 60), 'slow: but it goes on';
@@ -122,7 +122,7 @@ SQL
             $holder = $pg->session;
             $holder->run('BEGIN; LOCK TABLE ads.ad_events IN ACCESS EXCLUSIVE MODE');
         },
-        error     => qr/no answer in time|lock timeout/,
+        error     => qr/timed out|lock timeout/,
         meanwhile => sub {
             my $before = logins();
             wait_until { logins() >= $before + $workers } 60, 'further attempts';

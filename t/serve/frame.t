@@ -102,14 +102,14 @@ GET /spot/frame -> 400
 GET /spot/frame?t=x -> 400
     ~ {{$::Empty}}
 GET /spot/frame?t={{click()}} -> 400
-    ~ <title>this token is for another event</title>
+    ~ <title>the token is for another event type</title>
 GET /spot/frame?t={{flip(impression(), 77)}} -> 400
     ~ {{$::Empty}}
 GET /spot/frame?t={{impression(issued => noon() + 120_000)}} -> 400
-    ~ <title>this token is from the future</title>
+    ~ <title>the token was issued in the future</title>
 GET /spot/frame?t={{impression(issued => noon() - 3_601_000)}} -> 410
     Content-Security-Policy: {{$::Csp}}
-    ~ <title>this token is too old</title>
+    ~ <title>the token has expired</title>
 GET /spot/frame?t={{impression(creative => 999)}} -> 410
     ~ {{$::Empty}}
 GET /spot/frame?t={{impression(ad_group => 12)}} -> 410

@@ -179,7 +179,7 @@ GET /spot/serve?placement=top -> 200
 --- config
 --- steps
 GET /spot/serve?placement=top&format=xml -> 400
-    ~ ^{"error":{"code":"bad_format","message":"format is json, html or js"}}$
+    ~ ^{"error":{"code":"bad_format","message":"format must be json, html or js"}}$
 GET /spot/serve?placement=top&format= -> 400
     ~ "code":"bad_format"
 GET /spot/serve?placement=top&format=JSON -> 400

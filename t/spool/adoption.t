@@ -39,7 +39,7 @@ for my $round (1 .. $rounds) {
     my $victim = stop_unanswered($ngx, $template);
     kill_stopped($victim);
     settled($ngx, $victim->{pid});
-    my ($events) = $ngx->error_log =~ /ads: worker $victim->{pid} is gone: .*, (\d+) events settled/;
+    my ($events) = $ngx->error_log =~ /ads: worker $victim->{pid} is gone: .*, (\d+) events counted/;
     note "$events events settled";
     ledger($victim->{path}, "killed before its count, $round");
 }

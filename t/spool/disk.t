@@ -97,7 +97,7 @@ is scalar(grep { $_->[1] == 200 } @{ $replay->{answered} }), scalar @pixels, 're
 is group($ngx, 12)->{impressions}, scalar @pixels, 'after replays of all, each counts once';
 walls_agree($ngx, 'after replays', serves => $serves, impressions => scalar @pixels);
 
-like $ngx->error_log, qr/ads: spool ".*" cannot be written, \d+ events dropped so far/, 'the log tells';
+like $ngx->error_log, qr/ads: cannot write to spool ".*": \d+ events dropped so far/, 'the log tells';
 $ngx->stop;
 is_deeply [ $ngx->problems ], [], 'no alert, clean exit';
 done_testing;

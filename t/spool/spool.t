@@ -159,7 +159,7 @@ subtest 'the folder is not there' => sub {
     is track($ngx, $ad, 'click')->{status}, 302, 'and clicks lead on';
     my $totals = totals($ngx);
     is_deeply [ @$totals{qw(written dropped)} ], [ 0, 3 ], 'what is lost is counted';
-    like $ngx->error_log, qr{\[error\] .*No such file or directory.*ads: spool "\S+/logs/spool" cannot be written|ads: spool "\S+/logs/spool" cannot be written.*No such file}, 'and logged';
+    like $ngx->error_log, qr{\[error\] .*No such file or directory.*ads: cannot write to spool "\S+/logs/spool"|ads: cannot write to spool "\S+/logs/spool".*No such file}, 'and logged';
 
     make_path(folder($ngx));
     is track($ngx, $ad, 'impression')->{status}, 200, 'the folder is back: what was dropped may be reported again';

@@ -33,7 +33,7 @@ $ngx->stop;
 remove_tree($ngx->path('state'));
 $ngx->start;
 is_deeply counters($ngx), $before, 'the counters are as before';
-like $ngx->error_log, qr/counters made again from 123 events/, 'and the log says where from';
+like $ngx->error_log, qr/counters restored from 123 events/, 'and the log says where from';
 
 my %left = (1 => 10, 2 => 30, 3 => 20, 4 => 10, 5 => 15);
 is what_is_left($ngx, $_), $left{$_}, "group $_ serves what is left, and no more" for sort keys %left;

@@ -64,7 +64,7 @@ for my $source (undef, 'postgres') {
         lose_the_state();
         $ngx->start;
         is_deeply counters($ngx), $before, 'the counters are as before';
-        like $ngx->error_log, qr/counters made again from 3 events in \d segments of the spool, and 12 rows of PostgreSQL's books/, 'and the log says where from';
+        like $ngx->error_log, qr/counters restored from 3 events in \d spool segments and 12 rows of PostgreSQL/, 'and the log says where from';
         wait_until { status($ngx)->{spool}{segments} == 0 } 60, 'the rest to be stored';
         is_deeply counters($ngx), $before, 'which changes nothing';
 
@@ -74,7 +74,7 @@ for my $source (undef, 'postgres') {
         lose_the_state();
         $ngx->start;
         is_deeply counters($ngx), $before, 'what both have counts once';
-        like $ngx->error_log, qr/counters made again from 0 events in \d segments of the spool, and 12 rows/, 'as the log says';
+        like $ngx->error_log, qr/counters restored from 0 events in \d spool segments and 12 rows/, 'as the log says';
         my %left = (1 => 7, 2 => 30, 3 => 20, 4 => 10, 5 => 15);
         is what_is_left($ngx, $_), $left{$_}, "group $_ serves what is left, and no more" for sort keys %left;
         $ngx->stop;
@@ -89,7 +89,7 @@ subtest 'PostgreSQL does not answer' => sub {
     $ngx = limited_nginx(workers => 1, limits => \@limits, http => qq{ads_postgres "$conninfo";});
     $pg->stop;
     $ngx->start;
-    like $ngx->error_log, qr/\[warn\].*ads: the state is new, and PostgreSQL does not tell what was counted: .*(connect|No such file)/, 'is told';
+    like $ngx->error_log, qr/\[warn\].*ads: the state is new and the counters cannot be restored from PostgreSQL: .*(connect|No such file)/, 'is told';
     is scalar(ask($ngx, 1, 30)), 20, 'and nginx serves';
     $ngx->stop;
     lose_the_state();
@@ -101,7 +101,7 @@ subtest 'PostgreSQL does not answer' => sub {
     $pg->start;
     $pg->sigstop;
     $ngx = limited_nginx(workers => 1, limits => \@limits, http => qq{ads_postgres "$conninfo" timeout=300ms;})->start;
-    like $ngx->error_log, qr/\[warn\].*PostgreSQL does not tell what was counted: no answer in 300 ms/, 'one that hangs is not waited for';
+    like $ngx->error_log, qr/\[warn\].*the counters cannot be restored from PostgreSQL: timed out after 300 ms/, 'one that hangs is not waited for';
     is scalar(ask($ngx, 1, 30)), 20, 'nor does serving';
     $pg->sigcont;
     $ngx->stop;

@@ -55,7 +55,7 @@ qr{impression\?t=AQEJ}
 ads_secret no-such-file;
 --- must_die
 --- error_log eval
-[ qr{ads: ads_secret "\S+/conf/no-such-file" cannot be read: No such file or directory; make one with "nginx-ads key generate" in} ]
+[ qr{ads: cannot read ads_secret "\S+/conf/no-such-file": No such file or directory; create one with "nginx-ads key generate" in} ]
 
 
 
@@ -64,7 +64,7 @@ ads_secret no-such-file;
 ads_secret $TEST_NGINX_OPEN;
 --- must_die
 --- error_log eval
-[ qr{ads: ads_secret "\S+/open" can be read by others: chmod 600 in} ]
+[ qr{ads: ads_secret "\S+/open" is readable by other users: run chmod 600 on it in} ]
 
 
 
@@ -73,16 +73,16 @@ ads_secret $TEST_NGINX_OPEN;
 ads_secret $TEST_NGINX_GROUP;
 --- must_die
 --- error_log eval
-[ qr{ads: ads_secret "\S+/group" can be read by others: chmod 600 in} ]
+[ qr{ads: ads_secret "\S+/group" is readable by other users: run chmod 600 on it in} ]
 
 
 
-=== TEST 6: ads_secret: no key in it
+=== TEST 6: ads_secret: no key
 --- ads
 ads_secret $TEST_NGINX_NO_KEYS;
 --- must_die
 --- error_log eval
-[ qr{ads: ads_secret "\S+/no-keys": no key in it: make one with "nginx-ads key generate" in} ]
+[ qr{ads: ads_secret "\S+/no-keys": no key found: create one with "nginx-ads key generate" in} ]
 
 
 
@@ -91,7 +91,7 @@ ads_secret $TEST_NGINX_NO_KEYS;
 ads_secret $TEST_NGINX_SHORT;
 --- must_die
 --- error_log eval
-[ qr{ads: ads_secret "\S+/short": line 1: a key needs at least 64 hex digits in} ]
+[ qr{ads: ads_secret "\S+/short": line 1: a key must have at least 64 hex digits in} ]
 
 
 
@@ -100,7 +100,7 @@ ads_secret $TEST_NGINX_SHORT;
 ads_secret $TEST_NGINX_NO_HEX;
 --- must_die
 --- error_log eval
-[ qr{ads: ads_secret "\S+/no-hex": line 2: a key is written in hex digits only in} ]
+[ qr{ads: ads_secret "\S+/no-hex": line 2: a key must consist of hex digits in} ]
 
 
 
@@ -109,7 +109,7 @@ ads_secret $TEST_NGINX_NO_HEX;
 ads_secret $TEST_NGINX_TWICE;
 --- must_die
 --- error_log eval
-[ qr{ads: ads_secret "\S+/twice": line 2: key id 1 stands twice in} ]
+[ qr{ads: ads_secret "\S+/twice": line 2: duplicate key id 1 in} ]
 
 
 
@@ -118,7 +118,7 @@ ads_secret $TEST_NGINX_TWICE;
 ads_secret $TEST_NGINX_BAD_ID;
 --- must_die
 --- error_log eval
-[ qr{ads: ads_secret "\S+/bad-id": line 1: a key's id is a number from 1 to 255 in} ]
+[ qr{ads: ads_secret "\S+/bad-id": line 1: a key id must be a number from 1 to 255 in} ]
 
 
 
@@ -127,7 +127,7 @@ ads_secret $TEST_NGINX_BAD_ID;
 ads_secret $TEST_NGINX_ZEROES;
 --- must_die
 --- error_log eval
-[ qr{ads: ads_secret "\S+/zeroes": line 1: this key is one byte repeated, not a secret: make one with "nginx-ads key generate" in} ]
+[ qr{ads: ads_secret "\S+/zeroes": line 1: the key is a single repeated byte: create one with "nginx-ads key generate" in} ]
 
 
 
@@ -136,7 +136,7 @@ ads_secret $TEST_NGINX_ZEROES;
 ads_secret $TEST_NGINX_EXAMPLE;
 --- must_die
 --- error_log eval
-[ qr{ads: ads_secret "\S+/example": line 1: this key is an example from a document, not a secret: make one with "nginx-ads key generate" in} ]
+[ qr{ads: ads_secret "\S+/example": line 1: the key is an example from the documentation: create one with "nginx-ads key generate" in} ]
 
 
 
@@ -163,7 +163,7 @@ ads_secret $TEST_NGINX_TWICE;
 ads_token_ttl soon;
 --- must_die
 --- error_log
-ads: ads_token_ttl: "soon" is no life for a token; write a time from 1s to 400d, like 1h in
+ads: invalid value "soon" in "ads_token_ttl": must be a time from 1s to 400d in
 
 
 
@@ -172,7 +172,7 @@ ads: ads_token_ttl: "soon" is no life for a token; write a time from 1s to 400d,
 ads_token_ttl 1h click=999ms;
 --- must_die
 --- error_log
-ads: ads_token_ttl: "click=999ms" is no life for a token; write a time from 1s to 400d, like 1h in
+ads: invalid value "click=999ms" in "ads_token_ttl": must be a time from 1s to 400d in
 
 
 
@@ -181,7 +181,7 @@ ads: ads_token_ttl: "click=999ms" is no life for a token; write a time from 1s t
 ads_token_ttl conversion=401d;
 --- must_die
 --- error_log
-ads: ads_token_ttl: "conversion=401d" is no life for a token; write a time from 1s to 400d, like 1h in
+ads: invalid value "conversion=401d" in "ads_token_ttl": must be a time from 1s to 400d in
 
 
 
@@ -190,7 +190,7 @@ ads: ads_token_ttl: "conversion=401d" is no life for a token; write a time from 
 ads_token_ttl 1h serve=1h;
 --- must_die
 --- error_log
-ads: ads_token_ttl has no parameter "serve=1h"; it knows "click=TIME" and "conversion=TIME" in
+ads: invalid parameter "serve=1h" in "ads_token_ttl": must be "click=TIME" or "conversion=TIME" in
 
 
 

@@ -152,7 +152,7 @@ sub all_once {
     my %here = map { $_ => $spool->{events}{$_} } grep { $wanted{$_} } keys %{ $spool->{events} };
     is_deeply [ same_events(\%here, \%wanted) ], [], "$when: each is in the spool once";
     is scalar(keys %found), 5 * $sets, "$when: all are valid, and so is the click before each conversion";
-    is scalar(grep { $_ != 1 } values %found), 0, "$when: none is there twice";
+    is scalar(grep { $_ != 1 } values %found), 0, "$when: none is a duplicate key";
     is $spool->{torn} + $spool->{damaged}, 0, "$when: all segments are whole";
     for my $type (@types) {
         my $row = row($ngx, $id{$type});

@@ -161,9 +161,9 @@ SKIP: {
 # --- the configuration -------------------------------------------------------------
 
 for my $case (
-    [ '-1',         qr/ads: ads_anonymous_cap: "-1" is no number of serves a day; write 0 to 1000000000, or off in/ ],
-    [ 'many',       qr/"many" is no number of serves a day/ ],
-    [ '1000000001', qr/"1000000001" is no number of serves a day/ ],
+    [ '-1',         qr/ads: invalid value "-1" in "ads_anonymous_cap": must be a number from 0 to 1000000000, or off in/ ],
+    [ 'many',       qr/invalid value "many" in/ ],
+    [ '1000000001', qr/invalid value "1000000001" in/ ],
     [ '5; ads_anonymous_cap 6', qr/"ads_anonymous_cap" directive is duplicate/ ],
     [ '', qr/invalid number of arguments in "ads_anonymous_cap"/ ],
 ) {

@@ -185,38 +185,38 @@ subtest 'random bytes' => sub {
 };
 
 $conn->close;
-like $ngx->error_log, qr/\[warn\].*ads: ads_consent is off here: sessions and users are kept without anybody's consent in .*nginx\.conf:\d+/, 'off is warned of, with its line';
+like $ngx->error_log, qr/\[warn\].*ads: ads_consent is off here: sessions and users are stored without anybody's consent in .*nginx\.conf:\d+/, 'off is warned of, with its line';
 $ngx->stop;
 is_deeply [ $ngx->problems ], [], 'clean';
 
 # What nginx -t says to a bad source.
 for my $case (
-    [ 'on',                          '"on" is no source here; write cookie=NAME\[:json.key\], tcf\[=vendor id\], gpp\[=vendor id\], gpc, a \$variable, each once, or off alone' ],
-    [ 'cookie',                      '"cookie" is no source here' ],
-    [ 'gpc off',                     '"off" is no source here' ],
-    [ 'off gpc',                     '"off" is no source here' ],
-    [ 'gpc gpc',                     '"gpc" is no source here' ],
-    [ 'cookie=',                     '"cookie=" is no good; write cookie=NAME, cookie=NAME:json.key or cookie=NAME:identifiers=json.key,personalize=json.key, once' ],
-    [ 'cookie=a:identifiers=',       '"cookie=a:identifiers=" is no good' ],
-    [ 'cookie=a:identifiers=b,x=c',  '"cookie=a:identifiers=b,x=c" is no good' ],
-    [ 'gpp=0',                       '"gpp=0" is no good; write gpp=ID' ],
-    [ 'gpp gpp',                     '"gpp" is no good' ],
-    [ 'tcf=1 gpp=2',                 '"gpp=2" is no good; .* the same for tcf and gpp' ],
-    [ 'cookie=a:',                   '"cookie=a:" is no good' ],
-    [ 'cookie=a cookie=b',           '"cookie=b" is no good' ],
-    [ 'tcf=',                        '"tcf=" is no good; write tcf=ID with the vendor\'s id from the Global Vendor List, 1 to 65535, once and the same for tcf and gpp' ],
-    [ 'tcf=0',                       '"tcf=0" is no good' ],
-    [ 'tcf=65536',                   '"tcf=65536" is no good' ],
-    [ 'tcf=-1',                      '"tcf=-1" is no good' ],
-    [ 'tcf=4x',                      '"tcf=4x" is no good' ],
-    [ 'tcf tcf=42',                  '"tcf=42" is no good' ],
-    [ 'tcfs',                        '"tcfs" is no source here' ],
+    [ 'on',                          '"on" .*: must be cookie=NAME\[:json.key\], tcf\[=ID\], gpp\[=ID\], gpc or a \$variable, each once, or off alone' ],
+    [ 'cookie',                      '"cookie" in "ads_consent": must be cookie=' ],
+    [ 'gpc off',                     '"off" in "ads_consent": must be cookie=' ],
+    [ 'off gpc',                     '"off" in "ads_consent": must be cookie=' ],
+    [ 'gpc gpc',                     '"gpc" in "ads_consent": must be cookie=' ],
+    [ 'cookie=',                     '"cookie=" .*: must be cookie=NAME, cookie=NAME:json.key or cookie=NAME:identifiers=json.key,personalize=json.key, once' ],
+    [ 'cookie=a:identifiers=',       '"cookie=a:identifiers=" in "ads_consent": must be ' ],
+    [ 'cookie=a:identifiers=b,x=c',  '"cookie=a:identifiers=b,x=c" in "ads_consent": must be ' ],
+    [ 'gpp=0',                       '"gpp=0" .*: must be gpp=ID' ],
+    [ 'gpp gpp',                     '"gpp" in "ads_consent": must be ' ],
+    [ 'tcf=1 gpp=2',                 '"gpp=2" .* the same for tcf and gpp' ],
+    [ 'cookie=a:',                   '"cookie=a:" in "ads_consent": must be ' ],
+    [ 'cookie=a cookie=b',           '"cookie=b" in "ads_consent": must be ' ],
+    [ 'tcf=',                        '"tcf=" .*: must be tcf=ID, once, with the vendor\'s id in the Global Vendor List, 1 to 65535, the same for tcf and gpp' ],
+    [ 'tcf=0',                       '"tcf=0" in "ads_consent": must be ' ],
+    [ 'tcf=65536',                   '"tcf=65536" in "ads_consent": must be ' ],
+    [ 'tcf=-1',                      '"tcf=-1" in "ads_consent": must be ' ],
+    [ 'tcf=4x',                      '"tcf=4x" in "ads_consent": must be ' ],
+    [ 'tcf tcf=42',                  '"tcf=42" in "ads_consent": must be ' ],
+    [ 'tcfs',                        '"tcfs" in "ads_consent": must be cookie=' ],
 ) {
     my ($arguments, $message) = @$case;
     my $other = AdsTest::Nginx->new(http => http_conf(), server => locations() . "ads_consent $arguments;\n");
     my $result = $other->launch;
     is $result->{ready}, 0, "ads_consent $arguments: refused";
-    like $result->{stderr} . $other->error_log, qr/\[emerg\].*ads: ads_consent: $message/, 'and what would be right';
+    like $result->{stderr} . $other->error_log, qr/\[emerg\].*ads: invalid parameter $message/, 'and what would be right';
 }
 
 done_testing;

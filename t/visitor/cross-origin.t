@@ -121,7 +121,7 @@ for my $origin ('*', 'https://*', 'https://*.com', 'null', 'news.example', 'http
     my $other = AdsTest::Nginx->new(http => http_conf(), server => locations() . "ads_cors $origin;\n");
     my $result = $other->launch;
     is $result->{ready}, 0, "ads_cors $origin: refused";
-    like $result->{stderr} . $other->error_log, qr{\[emerg\].*ads: ads_cors: "[^"]*" is no origin; write https://example\.com or}, 'and what would be right';
+    like $result->{stderr} . $other->error_log, qr{\[emerg\].*ads: invalid value "[^"]*" in "ads_cors": must be an origin such as https://example\.com or}, 'and what would be right';
 }
 
 done_testing;

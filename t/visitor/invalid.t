@@ -323,16 +323,16 @@ subtest 'lists are followed' => sub {
 
     $replace->('bots.txt', "other\nxx\n");
     $replace->('networks.txt', "203.0.113.0/99\n");
-    wait_until { 2 == (() = $ngx->error_log =~ /refused, the one before/g) } 60, 'the lists to be read';
+    wait_until { 2 == (() = $ngx->error_log =~ /refused, the previous one/g) } 60, 'the lists to be read';
     is $both->('User-Agent' => 'good'), 'serve/bot', 'a bad list does not replace a good one';
     is $both->('X-Forwarded-For' => '203.0.113.7'), 'serve/network', 'nor do bad networks';
-    like $ngx->error_log, qr/\[error\].*ads: list of bots "\S+" refused, the one before stays: line 2: "xx" has not from 3 to 128 characters/, 'that is said';
-    like $ngx->error_log, qr/\[error\].*ads: list of networks "\S+" refused, the one before stays: line 1: "203\.0\.113\.0\/99" is no network/, 'with the line';
-    is scalar(() = $ngx->error_log =~ /refused, the one before/g), 2, 'once';
+    like $ngx->error_log, qr/\[error\].*ads: list of bots "\S+" refused, the previous one is kept: line 2: "xx" must have 3 to 128 characters/, 'that is said';
+    like $ngx->error_log, qr/\[error\].*ads: list of networks "\S+" refused, the previous one is kept: line 1: "203\.0\.113\.0\/99" must be a network/, 'with the line';
+    is scalar(() = $ngx->error_log =~ /refused, the previous one/g), 2, 'once';
     unlink $ngx->path('bots.txt');
-    $ngx->wait_log(qr/list of bots .* it cannot be read/);
+    $ngx->wait_log(qr/list of bots .* cannot read it/);
     is $both->('User-Agent' => 'good'), 'serve/bot', 'nor does a file that is gone';
-    like $ngx->error_log, qr/it cannot be read: No such file/, 'which is said';
+    like $ngx->error_log, qr/cannot read it: No such file/, 'which is said';
     $replace->('bots.txt', "");
     wait_until { $both->('User-Agent' => 'good') eq 'serve/' } 5, 'the empty list';
     is $both->('User-Agent' => 'good'), 'serve/', 'an empty list is a list';
@@ -342,7 +342,7 @@ subtest 'lists are followed' => sub {
     $replace->('networks.txt', "203.0.113.0/24\n");
     $ngx->reload;
     is $both->('User-Agent' => 'third'), 'serve/bot', 'a reload reads it as well';
-    finish($ngx, qr/list of \w+ "\S+" refused/, qr/\[emerg\].*"\S+\/networks.txt" is no good list/);
+    finish($ngx, qr/list of \w+ "\S+" refused/, qr/\[emerg\].*invalid list "\S+\/networks.txt"/);
 };
 
 subtest 'the list that we ship' => sub {
@@ -362,17 +362,17 @@ my $list = $bad->write_file('short.txt', "good\nab\n");
 my $nets = $bad->write_file('nets.txt', "10.0.0.0/8\n10.0.0.300\n");
 my $fine = $bad->write_file('fine.txt', "10.0.0.0/8\n");
 for my $case (
-    [ 'ads_invalid yes',                        'ads_invalid has no parameter "yes"; it knows bots=FILE, networks=FILE, click_min=TIME and except=REASON,…, or on or off alone' ],
-    [ 'ads_invalid on click_min=1s',            'ads_invalid has no parameter "on"' ],
-    [ 'ads_invalid off bots=x',                 'ads_invalid has no parameter "off"' ],
-    [ 'ads_invalid bots=',                      'ads_invalid: "bots=" is no good; name one file' ],
-    [ "ads_invalid networks=$fine networks=$fine", qq{ads_invalid: "networks=$fine" is no good; name one file} ],
-    [ 'ads_invalid bots=no-such.txt',           qr{ads_invalid: "\S+/no-such\.txt" is no good list: it cannot be read: No such file or directory} ],
-    [ "ads_invalid bots=$list",                 qq{ads_invalid: "$list" is no good list: line 2: "ab" has not from 3 to 128 characters} ],
-    [ "ads_invalid networks=$nets",             qq{ads_invalid: "$nets" is no good list: line 2: "10.0.0.300" is no network; write it like 192.0.2.0/24 or 2001:db8::/32} ],
-    [ 'ads_invalid click_min=soon',             'ads_invalid: "click_min=soon" is no time before a click; write one from 0 to 60s, like 500ms' ],
-    [ 'ads_invalid click_min=61s',              'ads_invalid: "click_min=61s" is no time before a click' ],
-    [ 'ads_invalid click_min=',                 'ads_invalid: "click_min=" is no time before a click' ],
+    [ 'ads_invalid yes',                        'invalid parameter "yes" in "ads_invalid": must be bots=FILE, networks=FILE, click_min=TIME or except=REASON,…, or on or off alone' ],
+    [ 'ads_invalid on click_min=1s',            'invalid parameter "on" in "ads_invalid"' ],
+    [ 'ads_invalid off bots=x',                 'invalid parameter "off" in "ads_invalid"' ],
+    [ 'ads_invalid bots=',                      'invalid parameter "bots=" in "ads_invalid": must name one file' ],
+    [ "ads_invalid networks=$fine networks=$fine", qq{invalid parameter "networks=$fine" in "ads_invalid": must name one file} ],
+    [ 'ads_invalid bots=no-such.txt',           qr{invalid list "\S+/no-such\.txt" in "ads_invalid": cannot read it: No such file or directory} ],
+    [ "ads_invalid bots=$list",                 qq{invalid list "$list" in "ads_invalid": line 2: "ab" must have 3 to 128 characters} ],
+    [ "ads_invalid networks=$nets",             qq{invalid list "$nets" in "ads_invalid": line 2: "10.0.0.300" must be a network such as 192.0.2.0/24 or 2001:db8::/32} ],
+    [ 'ads_invalid click_min=soon',             'invalid parameter "click_min=soon" in "ads_invalid": must be a time from 0 to 60s' ],
+    [ 'ads_invalid click_min=61s',              'invalid parameter "click_min=61s" in "ads_invalid"' ],
+    [ 'ads_invalid click_min=',                 'invalid parameter "click_min=" in "ads_invalid"' ],
     [ 'ads_invalid except=late',                'ads_invalid: "except=late" names no reason to leave out; those are bot, prefetch, network, user_agent, too_fast, no_impression, rapid_fire' ],
     [ 'ads_invalid except=',                    'ads_invalid: "except=" names no reason to leave out' ],
     [ 'ads_invalid except=bot,',                'ads_invalid: "except=bot," names no reason to leave out' ],

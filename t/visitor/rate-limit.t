@@ -138,8 +138,8 @@ subtest 'silent and dry_run' => sub {
     is statuses(4, '/dry', '192.0.2.30'), '200 200 200 200', 'dry_run: so they are';
     is_deeply [ @{ limit('dry') }{qw(passed refused)} ], [ 2, 2 ], 'and known';
     my $log = $ngx->error_log($before);
-    like $log, qr/ads: ads_rate_limit: more than 2 requests in 60s, which counts for nothing \(silent\), zone "quiet"/, 'logged';
-    like $log, qr/more than 2 requests in 60s, which would be refused \(dry_run\), zone "dry"/, 'both';
+    like $log, qr/ads: ads_rate_limit: more than 2 requests in 60s, not counted \(silent\), zone "quiet"/, 'logged';
+    like $log, qr/more than 2 requests in 60s, would be refused \(dry_run\), zone "dry"/, 'both';
 };
 
 subtest 'more than 256' => sub {
@@ -372,28 +372,28 @@ SKIP: {
 # --- the configuration -------------------------------------------------------------
 
 for my $case (
-    [ 'rate=5 window=60s', qr/ads: ads_rate_limit wants a zone; write it like zone=track:10m in/ ],
-    [ 'zone=a:1m', qr/ads: ads_rate_limit: nothing is known of zone "a" so far; its first use wants zone=a:SIZE, rate=NUMBER and window=TIME in/ ],
-    [ 'zone=a rate=1 window=1s', qr/nothing is known of zone "a" so far/ ],
-    [ 'zone=:1m rate=1 window=1s', qr/ads: ads_rate_limit: "zone=:1m" is no zone; write it like zone=track:10m in/ ],
-    [ 'zone= rate=1 window=1s', qr/"zone=" is no zone/ ],
-    [ 'zone=a:big rate=1 window=1s', qr/"zone=a:big" is no zone; write it like zone=track:10m in/ ],
-    [ 'zone=a:32k rate=1 window=1s', qr/ads: ads_rate_limit: "zone=a:32k" is too small; it wants at least 64k in/ ],
-    [ 'zone=a:1m rate=0 window=1s', qr/ads: ads_rate_limit: "rate=0" is no number of requests; write rate=1 to rate=1000000, for all of the window in/ ],
-    [ 'zone=a:1m rate=5r/s window=1s', qr{"rate=5r/s" is no number of requests} ],
-    [ 'zone=a:1m rate=1000001 window=1s', qr/"rate=1000001" is no number of requests/ ],
-    [ 'zone=a:1m rate=1 window=999ms', qr/ads: ads_rate_limit: "window=999ms" is no window; write a time from 1s to 1d, like 60s in/ ],
-    [ 'zone=a:1m rate=1 window=2d', qr/"window=2d" is no window/ ],
-    [ 'zone=a:1m rate=1 window=soon', qr/"window=soon" is no window/ ],
-    [ 'zone=a:1m rate=1 window=1s key=me', qr/ads: ads_rate_limit: "key=me" has no variable; write it like key=\$cookie_id in/ ],
+    [ 'rate=5 window=60s', qr/ads: "ads_rate_limit" must have a "zone" parameter in/ ],
+    [ 'zone=a:1m', qr/ads: the first use of zone "a" in "ads_rate_limit" must set zone=a:SIZE, rate=NUMBER and window=TIME in/ ],
+    [ 'zone=a rate=1 window=1s', qr/the first use of zone "a" in "ads_rate_limit" must set/ ],
+    [ 'zone=:1m rate=1 window=1s', qr/ads: invalid parameter "zone=:1m" in "ads_rate_limit": must be zone=NAME or zone=NAME:SIZE in/ ],
+    [ 'zone= rate=1 window=1s', qr/invalid parameter "zone=" in/ ],
+    [ 'zone=a:big rate=1 window=1s', qr/invalid parameter "zone=a:big" in "ads_rate_limit": must be zone=NAME or zone=NAME:SIZE in/ ],
+    [ 'zone=a:32k rate=1 window=1s', qr/ads: invalid parameter "zone=a:32k" in "ads_rate_limit": must have a size of at least 64k in/ ],
+    [ 'zone=a:1m rate=0 window=1s', qr/ads: invalid parameter "rate=0" in "ads_rate_limit": must be rate=1 to rate=1000000, requests per window in/ ],
+    [ 'zone=a:1m rate=5r/s window=1s', qr{"rate=5r/s" in "ads_rate_limit": must be rate=} ],
+    [ 'zone=a:1m rate=1000001 window=1s', qr/"rate=1000001" in "ads_rate_limit": must be rate=/ ],
+    [ 'zone=a:1m rate=1 window=999ms', qr/ads: invalid parameter "window=999ms" in "ads_rate_limit": must be a time from 1s to 1d in/ ],
+    [ 'zone=a:1m rate=1 window=2d', qr/"window=2d" in "ads_rate_limit": must be a time/ ],
+    [ 'zone=a:1m rate=1 window=soon', qr/"window=soon" in "ads_rate_limit": must be a time/ ],
+    [ 'zone=a:1m rate=1 window=1s key=me', qr/ads: invalid parameter "key=me" in "ads_rate_limit": must contain a variable, such as key=\$cookie_id in/ ],
     [ 'zone=a:1m rate=1 window=1s key=$nonesuch', qr/unknown "nonesuch" variable/ ],
-    [ 'zone=a:1m rate=1 window=1s status=503', qr/ads: ads_rate_limit has no parameter "status=503"; it knows zone=NAME:SIZE, rate=NUMBER, window=TIME, key=\$variable, status=429, status=silent and dry_run in/ ],
-    [ 'zone=a:1m rate=1 window=1s burst=5', qr/has no parameter "burst=5"/ ],
-    [ 'zone=a:1m rate=1 window=1s; ads_rate_limit zone=a', qr/ads: ads_rate_limit: zone "a" is used twice here in/ ],
-    [ 'zone=a:1m rate=1 window=1s; location /b { ads_rate_limit zone=a rate=2; }', qr/ads: ads_rate_limit: zone "a" has 1048576 bytes, rate=1, window=1000ms and no key where it is first used; all who share it must say the same in/ ],
-    [ 'zone=a:1m rate=1 window=1s; location /b { ads_rate_limit zone=a window=2s; }', qr/all who share it must say the same/ ],
-    [ 'zone=a:1m rate=1 window=1s; location /b { ads_rate_limit zone=a:2m; }', qr/all who share it must say the same/ ],
-    [ 'zone=a:1m rate=1 window=1s; location /b { ads_rate_limit zone=a key=$uri; }', qr/all who share it must say the same/ ],
+    [ 'zone=a:1m rate=1 window=1s status=503', qr/ads: invalid parameter "status=503" in "ads_rate_limit": must be zone=NAME:SIZE, rate=NUMBER, window=TIME, key=\$variable, status=429, status=silent or dry_run in/ ],
+    [ 'zone=a:1m rate=1 window=1s burst=5', qr/invalid parameter "burst=5"/ ],
+    [ 'zone=a:1m rate=1 window=1s; ads_rate_limit zone=a', qr/ads: duplicate zone "a" in "ads_rate_limit" in/ ],
+    [ 'zone=a:1m rate=1 window=1s; location /b { ads_rate_limit zone=a rate=2; }', qr/ads: conflicting parameters for zone "a" in "ads_rate_limit": it was first used with 1048576 bytes, rate=1, window=1000ms and no key in/ ],
+    [ 'zone=a:1m rate=1 window=1s; location /b { ads_rate_limit zone=a window=2s; }', qr/conflicting parameters for zone "a"/ ],
+    [ 'zone=a:1m rate=1 window=1s; location /b { ads_rate_limit zone=a:2m; }', qr/conflicting parameters for zone "a"/ ],
+    [ 'zone=a:1m rate=1 window=1s; location /b { ads_rate_limit zone=a key=$uri; }', qr/conflicting parameters for zone "a"/ ],
 ) {
     my ($text, $says) = @$case;
     my $other  = AdsTest::Nginx->new(server => "ads_rate_limit $text;\n");

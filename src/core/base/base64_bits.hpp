@@ -20,7 +20,7 @@ inline constexpr auto kBase64UrlValues = [] {
     return table;
 }();
 
-// Whether the text has nothing but base64url and these separators.
+// Whether the text consists of base64url and these separators only.
 inline bool base64url_text(std::string_view text, std::string_view separators) noexcept {
     return std::all_of(text.begin(), text.end(), [&](char c) {
         return kBase64UrlValues[static_cast<unsigned char>(c)] >= 0 ||
@@ -28,11 +28,10 @@ inline bool base64url_text(std::string_view text, std::string_view separators) n
     });
 }
 
-// Encoders fill up to whole bytes, or to whole groups of three.
+// Encoders pad to whole bytes, or to whole groups of three.
 inline constexpr size_t kMostSpareBits = 23;
 
-// A segment, whose characters are known to be good. Reading beyond its end
-// gives zeros and is remembered.
+// A segment of valid characters. Reading beyond its end returns zeros and sets an error.
 class Base64Bits {
 public:
     explicit Base64Bits(std::string_view text) noexcept : text_(text) {}
@@ -53,7 +52,7 @@ public:
     bool at(size_t offset) const noexcept { return Base64Bits(text_, at_ + offset).take(1) != 0; }
     bool over() const noexcept { return at_ > size(); }
 
-    // Nothing but the zeros that fill the last character, byte or group.
+    // Only the zeros that pad the last character, byte or group remain.
     bool ends(size_t most_spare = kMostSpareBits) noexcept {
         if (over() || size() - at_ > most_spare) {
             return false;

@@ -1,5 +1,5 @@
-// A vector with room for N and no memory of its own: nothing is allocated, and
-// what is not used is not touched.
+// A vector with room for N elements inside it: allocates nothing, and does not touch
+// unused elements.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ public:
         return *this;
     }
 
-    // False, and nothing happens, if there is no room.
+    // Returns false and changes nothing if there is no room.
     bool push_back(const T& item) noexcept {
         if (full()) {
             return false;

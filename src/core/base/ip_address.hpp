@@ -17,13 +17,12 @@ struct IpAddress {
 };
 
 // Four decimal numbers without leading zeros, or IPv6 as in RFC 4291, without
-// brackets and zone. Whatever else a C library takes for an address is none.
+// brackets and zone. Other forms that a C library accepts are invalid.
 std::optional<IpAddress> parse_ip(std::string_view text);
 
 std::string ip_text(const IpAddress& address);
 
-// Why nobody outside should be sent there ("a private network"); null if the
-// address is public.
+// Why the address is not public ("a private network"); null if it is.
 const char* special_use(const IpAddress& address) noexcept;
 
 }  // namespace ads

@@ -10,8 +10,7 @@
 namespace ads {
 
 // Calls line(text), or line(text, comment), for each line with something before its
-// comment, until that says what is wrong; returns a sentence that names the line, or
-// nothing.
+// comment, until it returns an error; returns the error with its line, or an empty string.
 template <class Line>
 std::string each_line(std::string_view text, Line line) {
     constexpr std::string_view kBlanks = " \t\r";

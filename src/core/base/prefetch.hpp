@@ -1,4 +1,4 @@
-// Requests that a browser makes ahead of a visit that may never come.
+// Prefetch requests: a browser makes them before a visit that may never happen.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr bool begins_with_word(std::string_view value, std::string_view word) n
 
 }  // namespace detail
 
-// Says whether this header, by its name in small letters, tells of such a request:
+// Whether this header (name in lower case) marks such a request:
 // `Sec-Purpose: prefetch;prerender`, `Purpose: prefetch`, `X-Moz: prefetch`,
 // `X-Purpose: preview`.
 constexpr bool says_prefetch(std::string_view name, std::string_view value) noexcept {

@@ -22,7 +22,7 @@ int hex(char c) noexcept {
                                   : -1;
 }
 
-// Decodes into `to`; false at an escape that is none.
+// Decodes into `to`; false at an invalid escape.
 bool decode(std::string_view from, bool plus_is_space, char*& to, std::string_view& text) noexcept {
     if (is_plain(from)) {
         text = from;  // the usual case: nothing to decode, nothing to copy
@@ -50,10 +50,10 @@ bool is_word(char c) noexcept {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-constexpr InputError kBadEncoding{"bad_encoding", "parameters are in UTF-8"};
-constexpr InputError kTooMany{"too_many_parameters", "a request has at most 256 parameters"};
+constexpr InputError kBadEncoding{"bad_encoding", "parameters must be in UTF-8"};
+constexpr InputError kTooMany{"too_many_parameters", "a request must have at most 256 parameters"};
 
-// Where in 64 bytes there is what splits a query or has to be decoded, a bit each.
+// Bit masks over 64 bytes: separators of a query, and bytes to decode.
 struct Marks {
     static constexpr size_t kBytes = 64;
     uint64_t ands = 0;
@@ -61,7 +61,7 @@ struct Marks {
     uint64_t escapes = 0;  // '%' and '+'
     uint64_t high = 0;     // not ASCII
 
-    // Of the first `size` of them, and perhaps some more.
+    // Covers the first `size` bytes, possibly more.
     Marks(const char* bytes, size_t size) noexcept {
         using Part [[gnu::vector_size(16)]] = char;
         for (size_t i = 0; i < size; i += sizeof(Part)) {
@@ -99,24 +99,24 @@ InputError read_placements(std::string_view list, ServeQuery& serve) noexcept {
             continue;
         }
         if (!serve.placements.push_back(slug)) {
-            return {"too_many_placements", "a request asks for at most 64 placements"};
+            return {"too_many_placements", "a request must name at most 64 placements"};
         }
     }
     return {};
 }
 
-// Creatives that are gone from the catalog are no error, and neither is what never was one.
+// Unknown creatives are not an error: they may have been removed from the catalog.
 InputError read_shown(std::string_view list, ServeQuery& serve) noexcept {
     while (!list.empty()) {
         const size_t end = std::min(list.find(','), list.size());
         Id id = 0;
         const auto [stop, error] = std::from_chars(list.data(), list.data() + end, id);
         if (error != std::errc() || stop != list.data() + end) {
-            return {"bad_shown", "shown is a list of ids of creatives, separated by commas"};
+            return {"bad_shown", "shown must be a comma-separated list of creative ids"};
         }
         list.remove_prefix(std::min(end + 1, list.size()));
         if (!serve.shown.push_back(id)) {
-            return {"too_many_shown", "a request names at most 64 creatives that are shown"};
+            return {"too_many_shown", "shown must have at most 64 ids"};
         }
     }
     return {};
@@ -203,7 +203,7 @@ InputError read_query(std::string_view raw, std::span<char> buffer, Query& query
         Param param{pair.substr(0, equals), pair.substr(std::min(equals + 1, pair.size()))};
         if (!decode(param.name, true, to, param.name) ||
             !decode(param.value, true, to, param.value)) {
-            return {"bad_escape", "a percent sign is followed by two hex digits"};
+            return {"bad_escape", "a percent sign must be followed by two hex digits"};
         }
         if (!valid_utf8(param.name) || !valid_utf8(param.value)) {
             return kBadEncoding;
@@ -253,7 +253,7 @@ bool read_plain_query(std::string_view raw, Query& query, InputError& error) noe
         }
     }
     add(raw.size());
-    // Of all that is wrong, what comes first in the text does not matter.
+    // The order of several errors does not matter.
     if (high != 0 && !valid_utf8(raw)) {
         error = kBadEncoding;
     }
@@ -274,12 +274,12 @@ InputError read_serve(const Query& query, ServeQuery& serve) noexcept {
             } else if (value == "js") {
                 serve.format = Format::js;
             } else {
-                return {"bad_format", "format is json, html or js"};
+                return {"bad_format", "format must be json, html or js"};
             }
         } else if (name == "callback") {
             if (!valid_callback(value)) {
                 return {"bad_callback",
-                        "callback is a JavaScript name of at most 64 characters: letters, "
+                        "callback must be a JavaScript name of at most 64 characters: letters, "
                         "digits, _, $ and dots"};
             }
             serve.callback = value;
@@ -287,7 +287,7 @@ InputError read_serve(const Query& query, ServeQuery& serve) noexcept {
             serve.url = value;
         } else if (name.starts_with("kv.")) {
             if (!serve.keys.push_back({name.substr(3), value})) {
-                return {"too_many_keys", "a request has at most 64 key-values"};
+                return {"too_many_keys", "a request must have at most 64 key-values"};
             }
         } else if (name == "shown") {
             if (const auto error = read_shown(value, serve)) {
@@ -300,10 +300,10 @@ InputError read_serve(const Query& query, ServeQuery& serve) noexcept {
         }
     }
     if (serve.placements.empty()) {
-        return {"missing_placement", "say which placement to fill: ?placement=ID"};
+        return {"missing_placement", "a placement is required: ?placement=ID"};
     }
     if (serve.format == Format::html && serve.placements.size() != 1) {
-        return {"one_placement", "format=html fills exactly one placement"};
+        return {"one_placement", "format=html requires exactly one placement"};
     }
     return {};
 }

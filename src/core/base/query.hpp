@@ -16,7 +16,7 @@ struct Param {
     std::string_view value;
 };
 
-// What is wrong with a request, for the machine and for the person.
+// An error in a request: a code for programs and a message for people.
 struct InputError {
     const char* code = nullptr;
     const char* message = nullptr;
@@ -39,13 +39,13 @@ struct Query {
     }
 };
 
-// Whether there is nothing to decode.
+// Whether the text needs no decoding.
 bool is_plain(std::string_view raw) noexcept;
 
-// Splits `raw`, in which there is nothing to decode; false if there is.
+// Splits `raw` without decoding; false if it needs decoding.
 bool read_plain_query(std::string_view raw, Query& query, InputError& error) noexcept;
 
-// Splits `raw` and decodes it, where there is something to decode, into
+// Splits `raw` and decodes it, where necessary, into
 // `buffer`, which has raw.size() bytes. The views point into either.
 InputError read_query(std::string_view raw, std::span<char> buffer, Query& query) noexcept;
 
@@ -59,7 +59,7 @@ using Keys = FixedVector<KeyValue, kMaxKeys>;
 
 enum class Format : uint8_t { json, html, js };
 
-// What `…/serve` was asked.
+// The parameters of a serve request.
 struct ServeQuery {
     FixedVector<std::string_view, kMaxPage> placements;
     Format format = Format::json;

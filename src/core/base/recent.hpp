@@ -1,5 +1,5 @@
-// What the texts seen last were found to say, each kept by its whole text: most visitors
-// bring the same ones, and to compare a text costs less than to read it.
+// A cache of parsed texts, keyed by the whole text: most visitors send the same ones, and
+// comparing a text costs less than parsing it.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ class Recent {
     static_assert((kCount & (kCount - 1)) == 0);
 
 public:
-    // What make() finds in `text`, which must be the same whenever text and tag are.
+    // The result of make(text), which must depend on text and tag only.
     template <class Make>
     Value find(std::string_view text, uint64_t tag, Make make) noexcept {
         if (text.size() < kLeast || text.size() > kLongest) {
@@ -36,11 +36,11 @@ private:
     struct Entry {
         Value value{};
         uint64_t tag = 0;
-        uint32_t size = 0;  // 0: nothing is kept here
+        uint32_t size = 0;  // 0: empty
         char text[kLongest];
     };
 
-    // Times stand at the beginning of a text, versions in the middle, names at the end.
+    // A text begins with times, has versions in the middle, and names at the end.
     static size_t place(std::string_view text) noexcept {
         constexpr uint64_t kOdd = 0x9e37'79b9'7f4a'7c15;
         const auto at = [&](size_t offset) { return load<uint64_t>(text.data() + offset); };

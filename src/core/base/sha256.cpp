@@ -29,7 +29,7 @@ alignas(16) constexpr uint32_t kRound[64] = {
 
 #define ADS_SHA __attribute__((target("sha,sse4.1")))
 
-// The instructions want the eight words in two registers, as A B E F and C D G H.
+// The instructions take the eight words in two registers, as A B E F and C D G H.
 struct Halves {
     __m128i abef;
     __m128i cdgh;

@@ -1,5 +1,5 @@
-// The words everything else is said in: ids, money, time and the closed lists
-// of the catalog, each with its spelling in JSON.
+// The basic types: ids, money, time and the enumerations of the catalog with their
+// spelling in JSON.
 #pragma once
 
 #include <array>

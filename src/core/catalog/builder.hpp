@@ -33,7 +33,7 @@ std::vector<uint32_t> hash_table(size_t count, Hash hash_of) {
 // The image while it grows. Offsets stay valid, pointers do not.
 class Builder {
 public:
-    // About so many bytes: memory that is not needed is never touched.
+    // The expected size in bytes: unused memory is never touched.
     explicit Builder(size_t expected) : table_(expected / 128) {
         bytes_.reserve(sizeof(ImageHead) + expected);
     }

@@ -123,8 +123,8 @@ bool timezone_exists(std::string_view name) {
     if (always_utc(name)) {
         return true;
     }
-    // "localtime" is a link to whatever this machine is set to: the same
-    // document would mean different hours on two nodes.
+    // "localtime" is a link to the zone of this machine: one document would mean
+    // different hours on two nodes.
     if (name.empty() || name == "localtime") {
         return false;
     }

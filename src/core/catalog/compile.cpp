@@ -219,8 +219,8 @@ private:
         creatives_.push_back(r);
     }
 
-    // Groups of one tier stand together, so that their positions in each
-    // placement do.
+    // Groups of one tier are adjacent, so that their positions in each
+    // placement are.
     void order_groups() {
         groups_.reserve(drafts_.size());
         for (size_t tier = 0; tier < kTiers; tier++) {
@@ -269,7 +269,7 @@ private:
         }
     }
 
-    // Members that cannot run at all do not keep the others from it.
+    // Members that can never run do not block the others.
     void lay_together() {
         std::map<std::string_view, std::vector<uint32_t>> sets;
         for (uint32_t i = 0; i < groups_.size(); i++) {
@@ -285,7 +285,7 @@ private:
         }
     }
 
-    // Why the group can never be served in the placement as they stand.
+    // Why the group can never be served in the placement.
     Reason unseated(const Draft& draft, const PlacementRecord& placement) const {
         const auto& r = draft.record;
         const auto first = creatives_.begin() + r.first_creative;
@@ -445,7 +445,7 @@ private:
         return build_.add(records);
     }
 
-    // What pacing has to know of a campaign with a budget.
+    // The input of pacing for a campaign with a budget.
     void lay_budgets() {
         struct Sum {
             Intervals open;

@@ -17,7 +17,7 @@
 namespace ads::catalog {
 namespace {
 
-// What a click address may ask to have filled in.
+// The macros of a click URL.
 constexpr auto kMacros = std::to_array<std::string_view>(
     {"click_id", "campaign", "ad_group", "creative", "placement", "timestamp", "cachebuster"});
 
@@ -101,7 +101,7 @@ std::optional<int64_t> take_day(std::string_view& text) {
     return chrono::sys_days{date}.time_since_epoch().count();
 }
 
-// Splits off what names the server: host, port and whatever else was put there.
+// Splits off the authority: host, port and user information.
 std::string_view take_authority(std::string_view& rest) {
     const std::string_view authority =
         rest.substr(0, std::min(rest.find_first_of("/?#"), rest.size()));
@@ -159,7 +159,7 @@ Fault macros_fault(std::string_view text) {
         }
         const size_t close = text.find('}', open);
         if (text[open] == '}' || close == text.npos) {
-            return "must close each { with } (as %7B and %7D they stand for themselves)";
+            return "must close each { with } (write literal braces as %7B and %7D)";
         }
         const std::string_view name = text.substr(open + 1, close - open - 1);
         if (std::find(kMacros.begin(), kMacros.end(), name) == kMacros.end()) {
@@ -191,7 +191,7 @@ Fault target_fault(std::string_view url, bool http) {
     if (Fault fault = characters_fault(url)) {
         return fault;
     }
-    // Macros are looked for only behind the host: none may choose the server.
+    // Macros are allowed after the host only: none may choose the server.
     if (Fault fault = take_origin(url, http)) {
         return fault;
     }

@@ -29,20 +29,20 @@ bool valid_slug(std::string_view text);
 // [A-Za-z0-9_.-]{1,64}
 bool valid_key_name(std::string_view text);
 
-// "us-ca" → "US-CA"; nothing if it is no geo. Without the leading "!".
+// "us-ca" → "US-CA"; empty if invalid. Without the leading "!".
 std::optional<std::string> parse_geo(std::string_view text);
 
-// "pt-BR" → "pt-br"; nothing if it is no language tag.
+// "pt-BR" → "pt-br"; empty if invalid.
 std::optional<std::string> parse_language(std::string_view text);
 
-// What is wrong with an address ("must …"), or nothing.
+// The error in a URL ("must …"), or an empty string.
 using Fault = std::optional<std::string>;
 
 Fault click_url_fault(std::string_view url);
 Fault impression_url_fault(std::string_view url);
 Fault image_src_fault(std::string_view url);
 
-// What PCRE2 has against a pattern, or nothing.
+// The error in a PCRE2 pattern, or an empty string.
 Fault pattern_fault(std::string_view pattern);
 
 }  // namespace ads::catalog

@@ -1,4 +1,4 @@
-// The parts of an answer that are the same each time, rendered once.
+// The constant parts of a response, rendered once.
 #pragma once
 
 #include <string>

@@ -66,7 +66,7 @@ public:
     }
 
 private:
-    // By value, and with each in the order they came. A few values that many share are counted.
+    // Sorted by value, stable. Few distinct values are sorted by counting.
     void order() {
         uint32_t most = 0;
         for (const auto& [value, position] : pairs_) {
@@ -105,7 +105,7 @@ void sort_by_text(std::vector<uint32_t>& values, const Names& names) {
 
 IndexBuilder::IndexBuilder(Builder& build, const Aims& aims, std::span<const Aim* const> seats)
     : build_(build), aims_(aims), seats_(seats), words_((seats.size() + 63) / 64) {
-    // The names that most groups ask for get rows.
+    // The names that most groups target get rows.
     std::unordered_map<uint32_t, size_t> uses;
     for (const auto* aim : seats_) {
         aims_.each_key(*aim, [&](uint32_t name, Span) { uses[name]++; });
@@ -159,8 +159,8 @@ Slice<uint64_t> IndexBuilder::devices() {
     return build_.add(rows);
 }
 
-// Equal rows are not rare (a country that nobody names apart from another),
-// but finding them costs more than they take.
+// Equal rows are common (countries that are never targeted apart), but
+// finding them costs more than storing them.
 ValueRecord IndexBuilder::value(std::string_view text, const Bits& any, const Positions& added,
                                 const Positions& removed) {
     ValueRecord record;
@@ -195,8 +195,8 @@ Dimension IndexBuilder::finish(const Bits& any, std::vector<ValueRecord> values)
     return dimension;
 }
 
-// A region is its country too: "US-CA" is wanted by whoever wants US, and
-// excluded by whoever excludes US.
+// A region belongs to its country: a group that targets or excludes US targets or
+// excludes US-CA.
 Dimension IndexBuilder::geo() {
     ByValue wanted;
     ByValue excluded;
@@ -231,7 +231,7 @@ Dimension IndexBuilder::geo() {
     return finish(any, std::move(values));
 }
 
-// "pt-br" is wanted by whoever wants pt-br or pt.
+// "pt-br" matches groups that target pt-br or pt.
 Dimension IndexBuilder::language() {
     ByValue wanted;
     Bits any(words_);

@@ -36,7 +36,7 @@ std::string syntax_error(std::string_view text) {
         json_loadb(text.data(), text.size(), JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
     if (json != nullptr) {
         json_decref(json);
-        return "cannot be read as JSON";  // but for a byte 0 behind it
+        return "is not valid JSON";  // but for a byte 0 behind it
     }
     if (json_error_code(&error) == json_error_out_of_memory) {
         throw std::bad_alloc();

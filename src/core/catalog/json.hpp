@@ -9,21 +9,21 @@
 
 namespace ads::catalog {
 
-// A value of what a parser read last.
+// A value of the last document that a parser read.
 using Json = simdjson::dom::element;
 
 // Keeps its memory for the next text.
 class JsonParser {
 public:
-    // Nothing if the text is no JSON. Behind it are `readable` bytes more, of whatever kind: with
-    // enough of them it need not be copied. Throws only std::bad_alloc.
+    // Empty if the text is not JSON. `readable` bytes after it may be read: with enough of
+    // them the text is not copied. Throws only std::bad_alloc.
     std::optional<Json> parse(std::string_view text, size_t readable = 0);
 
 private:
     simdjson::dom::parser parser_;
 };
 
-// What is wrong with a text that is no JSON, and where.
+// The first syntax error of a text that is not JSON, with its place.
 std::string syntax_error(std::string_view text);
 
 }  // namespace ads::catalog

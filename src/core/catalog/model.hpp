@@ -1,5 +1,4 @@
-// The catalog as people write it, parsed and checked: what parse.cpp makes
-// and compile.cpp reads.
+// The catalog document, parsed and checked: written by parse.cpp, read by compile.cpp.
 #pragma once
 
 #include <compare>
@@ -14,7 +13,7 @@
 
 namespace ads::catalog {
 
-// One complaint about the document: where, and what would be right.
+// An error in the document: its path and what is allowed.
 struct Error {
     std::string path;  // $.campaigns[0].ad_groups[2].price.model
     std::string message;
@@ -164,15 +163,15 @@ struct Document {
     std::vector<Experiment> experiments;
 };
 
-// What is wrong with a document: all of it, up to a limit.
+// The errors of a document, up to a limit.
 struct Faults {
     std::vector<Error> errors;
     size_t more_errors = 0;  // beyond the limit
 };
 
-// Who is given a document while it is read: the currency and placements, then campaign by
-// campaign, so that not all of them need room at once, then experiments. From the first fault
-// on nothing more is given.
+// Receives a document while it is read: the currency and placements, then the campaigns one
+// by one, so that they do not occupy memory together, then experiments. After the first
+// error it receives nothing more.
 class Taker {
 public:
     virtual void take_currency(std::string&& currency) = 0;
@@ -184,12 +183,12 @@ protected:
     ~Taker() = default;
 };
 
-// Parses and checks a whole document. Every fault is reported, up to `max_errors`.
-// Throws only std::bad_alloc and what the taker throws.
+// Parses and checks a whole document. Reports every error, up to `max_errors`.
+// Throws only std::bad_alloc and exceptions of the receiver.
 inline constexpr size_t kMaxErrors = 100;
 Faults read_document(std::string_view json, Taker& taker, size_t max_errors = kMaxErrors);
 
-// The same with all of the document at once, which is usable only if there is no fault.
+// The same into one object, which is valid only without errors.
 struct Parsed : Faults {
     Document document;
 };

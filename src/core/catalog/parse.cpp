@@ -25,7 +25,7 @@ void read_placement(const Node& node, Context& context, size_t index, Placement&
                     std::to_string(first->second) + "].id");
         } else if (!unlike) {
             id.fail("id " + quoted(*slug) + " has the same 32-bit hash as $.placements[" +
-                    std::to_string(like->second) + "].id; one of them needs another name");
+                    std::to_string(like->second) + "].id: rename one of them");
         }
     }
     read_label(object.get("name"), kMaxName, placement.name);
@@ -45,7 +45,7 @@ void read_placement(const Node& node, Context& context, size_t index, Placement&
 std::string read_currency(const Node& node) {
     const auto code = read_text(node);
     if (code && !valid_currency(*code)) {
-        node.expected("a currency of ISO 4217, like EUR");
+        node.expected("an ISO 4217 currency code such as EUR");
     }
     return std::string(code.value_or(""));
 }
@@ -62,7 +62,7 @@ void read_timezone(const Node& node, Context& context, std::string& timezone) {
     if (known->second) {
         timezone = *name;
     } else {
-        node.expected("a name of the time zone database, like Europe/Berlin");
+        node.expected("a time zone name such as Europe/Berlin");
     }
 }
 
@@ -114,7 +114,7 @@ void read_size(Object& object, uint32_t& width, uint32_t& height) {
     set(height, h);
     if ((width == 0) != (height == 0)) {
         (width == 0 ? width_node : height_node)
-            .fail("must be more than 0 too: width and height go together");
+            .fail("must be more than 0: width and height are set together");
     }
 }
 
@@ -129,7 +129,7 @@ std::optional<Seconds> read_date(const Node& node) {
     }
     const auto date = parse_date(*text);
     if (!date) {
-        node.expected("a date of the years 1970 to 2100 like 2026-11-01T00:00:00Z");
+        node.expected("a date from 1970 to 2100 such as 2026-11-01T00:00:00Z");
     }
     return date;
 }
@@ -155,9 +155,9 @@ std::vector<Placement> read_placements(const Node& node, Context& context) {
 
 namespace {
 
-// Reads a document into a taker. Nearly all of it is campaigns, and nearly all of those is ad
-// groups. As JSON in memory they take far more room than what is made of them: each is parsed by
-// itself.
+// Reads a document into a receiver. Most of a document is campaigns, and most of these ad
+// groups. As JSON in memory they take far more room than their result, so each is parsed
+// separately.
 class Reading {
 public:
     Reading(std::string_view text, Taker& taker, size_t max_errors)
@@ -177,7 +177,7 @@ public:
 private:
     using Pieces = std::vector<std::string_view>;
 
-    // False if the text is no JSON; so with all that follow.
+    // Returns false if the text is not JSON, like the functions below.
     bool read() {
         const auto cut = cut_list(text_, "campaigns");
         JsonParser parser;
@@ -189,7 +189,7 @@ private:
         read_text(object.get("$schema"));  // for editors
         const Node version = object.get("version");
         if (version.present() && version.integer() != 1) {
-            version.expected("1, the only version there is");
+            version.expected("1, the only supported version");
         }
         give(&Taker::take_currency, read_currency(object.get("currency")));
         give(&Taker::take_placements, read_placements(object.get("placements"), context_));
@@ -201,7 +201,7 @@ private:
         return true;
     }
 
-    // The items of a list are either still in it or were cut out.
+    // The items of a list are either in it or were cut out.
     bool read_campaigns(const Node& list, const Pieces& pieces) {
         for (const Node item : Array(list)) {
             if (!read_campaign(item, {})) {

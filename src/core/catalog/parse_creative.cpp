@@ -5,7 +5,7 @@
 namespace ads::catalog {
 namespace {
 
-// Compact JSON that can stand inside a <script> element as it is.
+// Compact JSON that is safe inside a <script> element.
 std::string canonical(const std::vector<std::pair<std::string, std::string>>& fields) {
     size_t most = 2;
     for (const auto& [key, value] : fields) {
@@ -28,7 +28,7 @@ std::string canonical(const std::vector<std::pair<std::string, std::string>>& fi
     return text;
 }
 
-// The strings of a flat object. Returns whether all is well.
+// The strings of a flat object; false on an error.
 bool read_fields(const Object& object, Creative& creative) {
     const Node& node = object.node();
     const size_t before = node.errors->count();
@@ -41,7 +41,7 @@ bool read_fields(const Object& object, Creative& creative) {
         const auto text = read_text(field);
         if (key.empty() || key.size() > kMaxLabel || key.find('\0') != key.npos) {
             field.fail("must have a name of 1 to " + std::to_string(kMaxLabel) +
-                       " bytes, none of them 0");
+                       " bytes, without zero bytes");
         }
         if (text && text->size() > kMaxField) {
             field.fail("must be at most " + std::to_string(kMaxField) + " bytes, not " +
@@ -75,7 +75,7 @@ void read_content(const Node& node, std::optional<CreativeType> type, Creative& 
             markup.fail("must not be empty");
         }
     }
-    // No object.done(): a creative may carry whatever else its template needs.
+    // No object.done(): a creative may have other members for its template.
     if (read_fields(object, creative)) {
         creative.content = canonical(creative.fields);
     }

@@ -8,11 +8,11 @@ namespace {
 
 constexpr double kShareError = 1e-6;
 
-// A creative of the experiment's ad group; 0 if it is not one.
+// A creative of the experiment's ad group, else 0.
 Id read_member(const Node& node, const Context& context, const Place* group, Id group_id) {
     const Id id = read_id(node);
     if (id == 0 || group == nullptr) {
-        return id;  // the group was complained about
+        return id;  // the group was reported
     }
     const Place* found = context.creatives.find(id);
     if (found == nullptr || found->campaign != group->campaign || found->group != group->group) {
@@ -88,7 +88,7 @@ void read_winner(const Node& node, Experiment& experiment) {
     node.expected("null or the creative of a variant");
 }
 
-// The place of the ad group, or null with a complaint.
+// The location of the ad group; null after reporting an error.
 const Place* find_group(const Node& node, const Context& context, Id id) {
     if (id == 0) {
         return nullptr;

@@ -44,7 +44,7 @@ void read_pacing(const Node& node, Pacing& pacing) {
         pacing.daily_click_cap = static_cast<uint64_t>(*cap);
     }
     read_goal(object.get("goal"), pacing.goal);
-    // What is sold with a goal is impressions that were seen.
+    // A goal counts impressions that were seen.
     const bool sells_impressions = pacing.goal && pacing.goal->on == EventType::impression;
     pacing.cap_on = cap_on.value_or(sells_impressions ? CapOn::impression : CapOn::serve);
     object.done();
@@ -78,7 +78,8 @@ void read_geos(const Node& node, Targeting& targeting) {
         if (auto geo = parse_geo(text.substr(excluded ? 1 : 0))) {
             (excluded ? targeting.excluded_geos : targeting.geos).push_back(std::move(*geo));
         } else {
-            item.expected("a country like US or a region like US-CA, with ! to exclude it");
+            item.expected(
+                "a country such as US or a region such as US-CA, with a leading ! to exclude it");
         }
     });
     drop_repeats(targeting.geos);
@@ -205,15 +206,14 @@ void read_targeting(const Node& node, Context& context, Targeting& targeting) {
         if (auto language = parse_language(text)) {
             targeting.languages.push_back(std::move(*language));
         } else {
-            item.expected("a language tag like en or pt-BR");
+            item.expected("a language tag such as en or pt-BR");
         }
     });
     drop_repeats(targeting.languages);
     object.done();
 }
 
-// The group's flight lies in the campaign's; where it says nothing it is the
-// campaign's.
+// The group's flight is within the campaign's, which is its default.
 void read_flight(Object& object, const Campaign& campaign, AdGroup& group) {
     const Node start = object.get("start");
     const Node end = object.get("end");
@@ -240,10 +240,10 @@ void read_company(Object& object, const Campaign& campaign, AdGroup& group) {
     const Node exclusive = object.get("exclusive");
     set(group.exclusive, read_enum<Exclusive>(exclusive));
     if (group.exclusive == Exclusive::category && group.category.empty()) {
-        exclusive.fail("must go with a category");
+        exclusive.fail("requires a category");
     }
     if (group.exclusive == Exclusive::advertiser && campaign.advertiser.empty()) {
-        exclusive.fail("must go with an advertiser of the campaign");
+        exclusive.fail("requires an advertiser in the campaign");
     }
 }
 

@@ -1,4 +1,4 @@
-// What the parts of the parser share. Only for parse*.cpp.
+// Shared by the parts of the parser. Only for parse*.cpp.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace ads::catalog {
 
-// Where something with an id stands: indexes of the JSON arrays.
+// The location of an object with an id: indexes of the JSON arrays.
 struct Place {
     uint32_t campaign = 0;
     uint32_t group = 0;
@@ -76,9 +76,9 @@ private:
     size_t count_ = 0;
 };
 
-// What was read before, for what refers to it.
+// Objects read so far, to resolve references.
 struct Context {
-    // For a document of so many bytes: a group with a creative has some 400.
+    // For a document of this size: a group with a creative has about 400 bytes.
     explicit Context(size_t bytes)
         : campaigns(64), ad_groups(bytes / 256), creatives(bytes / 256) {}
 
@@ -100,7 +100,7 @@ void read_ad_group(const Node& node, Context& context, const Campaign& campaign,
 void read_creative(const Node& node, Context& context, Place place, Creative& creative);
 std::vector<Experiment> read_experiments(const Node& node, Context& context);
 
-// Pieces that more than one kind of thing has.
+// Members that several kinds of objects have.
 void read_label(const Node& node, size_t max_bytes, std::string& out);
 void read_size(Object& object, uint32_t& width, uint32_t& height);
 Id read_id(const Node& node);
@@ -119,8 +119,7 @@ void each_text(const Array& items, F f) {
     }
 }
 
-// Keeps the first of each. Repeating an entry means nothing, but counting it
-// twice later on would.
+// Keeps the first of equal entries, which must not be counted twice.
 template <class T>
 void drop_repeats(std::vector<T>& list) {
     if (list.size() <= 16) {

@@ -1,6 +1,6 @@
-// Cutting the text of a document apart, so that the items of a list can be
-// parsed one by one. Nothing is checked here: of well-formed JSON the pieces are the right ones,
-// and what is not well-formed leaves a piece that is not, for the parser to refuse.
+// Cuts the text of a document into pieces, so that the items of a list can be parsed one by
+// one. It does not validate: malformed JSON yields a malformed piece, which the parser
+// refuses.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ struct Cut {
     std::vector<std::string_view> items;
 };
 
-// Takes the list `key` out of the object that `text` is. Nothing if there is none.
+// Takes the list `key` out of the object `text`; empty without one.
 std::optional<Cut> cut_list(std::string_view text, std::string_view key);
 
 }  // namespace ads::catalog

@@ -1,5 +1,5 @@
-// Reading JSON values with their place in the document. Nothing here stops at a
-// fault: it is noted with its path, a default is returned, and reading goes on.
+// Reads JSON values with their path in the document. An error does not stop it: it is
+// recorded with its path, and a default is returned.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@
 
 namespace ads::catalog {
 
-// A step of the way from the root. Steps live on the stack and become text only
-// when there is something to complain about.
+// A step of the path from the root. Steps live on the stack and become text only
+// for an error.
 struct Path {
     const Path* parent = nullptr;
     std::string_view key = {};  // of an object; without one, an index
@@ -25,7 +25,7 @@ struct Path {
 
 std::string text_of(const Path& path);
 
-// Where complaints end up: the first `limit` in full, the others counted.
+// Collects errors: the first `limit` in full, the others counted.
 class Errors {
 public:
     explicit Errors(size_t limit) : limit_(limit) {}
@@ -40,7 +40,7 @@ private:
     size_t more_ = 0;
 };
 
-// Text from the document for a message: quoted, escaped, and cut when long.
+// Text from the document for a message: quoted, escaped, and shortened.
 std::string quoted(std::string_view text);
 
 // A value, as a message names it: "text", 5, null, an object …
@@ -56,7 +56,7 @@ struct Node {
     Errors* errors = nullptr;
 
     bool present() const { return json.has_value(); }
-    // What it is, if it is of that kind.
+    // The value, if it has that type.
     std::optional<std::string_view> text() const;
     std::optional<int64_t> integer() const;
     std::optional<double> number() const;
@@ -65,12 +65,11 @@ struct Node {
     void expected(std::string_view what) const;
 };
 
-// The members of a JSON object. Either each is asked for by name once, and done() then
-// complains about those that nobody asked for or that are there twice; or names are free, and
-// all are gone through.
+// The members of a JSON object. Either each is requested by name once, and done() then
+// reports unknown and duplicate members; or names are free, and all are iterated.
 class Object {
 public:
-    // Complains if the value is there but is no object; then all members are absent.
+    // Reports a value that is not an object; then all members are absent.
     explicit Object(const Node& node);
     // Its members point back to it.
     Object(const Object&) = delete;
@@ -78,11 +77,11 @@ public:
 
     // An optional member: null is the same as absent.
     Node get(std::string_view key);
-    // A member that must be there.
+    // A required member.
     Node need(std::string_view key);
     void done() const;
 
-    // f(name, member) for each, in their order. Complains about the second of a name.
+    // Calls f(name, member) for each, in order. Reports duplicate names.
     template <class F>
     void each(F f) const {
         std::unordered_set<std::string_view> names;
@@ -91,7 +90,7 @@ public:
             if (names.insert(at.key()).second) {
                 f(at.key(), member);
             } else {
-                member.fail("is there twice");
+                member.fail("is a duplicate key");
             }
         }
     }
@@ -113,13 +112,13 @@ private:
     size_t size_ = 0;
     Iterator begin_;
     Iterator end_;
-    Iterator next_;  // what is asked for next is likely there
+    Iterator next_;  // the likely place of the next request
     std::array<std::string_view, kMaxKeys> known_;
     size_t known_count_ = 0;
     size_t found_ = 0;
 };
 
-// The items of an array, as nodes; none when absent or (a complaint) something else.
+// The items of an array, as nodes; none when absent or (an error) not an array.
 class Array {
 public:
     explicit Array(const Node& node);
@@ -162,7 +161,7 @@ private:
     Iterator::At end_;
 };
 
-// Scalars: nothing when absent or wrong; wrong ones are complained about.
+// Scalars: empty when absent or invalid; invalid ones are reported.
 std::optional<std::string_view> read_text(const Node& node);
 std::optional<int64_t> read_integer(const Node& node, int64_t low, int64_t high);
 std::optional<double> read_number(const Node& node);
@@ -175,7 +174,7 @@ std::optional<E> read_enum(const Node& node) {
     return index ? std::optional(static_cast<E>(*index)) : std::nullopt;
 }
 
-// Overwrites `out`, which holds the default, if the value is there and right.
+// Overwrites `out`, which holds the default, if the value is present and valid.
 template <class T, class U>
 void set(T& out, const std::optional<U>& value) {
     if (value) {

@@ -297,7 +297,7 @@ Shape targeting() {
           "[]", "`pt` takes `pt-BR` as well; not the other way round."}});
 }
 
-// Whatever a template needs, as strings; some types need some of them.
+// Strings for a template; some types require some of them.
 Shape content() {
     const Key src{"src", text(kMaxUrl), "\"https://cdn.example.com/a.png\"", kRequired,
                   "The address of the image: https, http or a path."};

@@ -5,8 +5,8 @@
 
 namespace ads::catalog {
 
-// What it refuses, read_document() refuses as well. What concerns several keys (an end before
-// its start, an id that is there twice) only read_document() knows.
+// read_document() refuses everything that the schema refuses, and errors across keys (an end
+// before its start, a duplicate id).
 std::string schema();
 
 }  // namespace ads::catalog

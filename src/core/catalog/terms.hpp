@@ -1,4 +1,4 @@
-// What the terms of a campaign come to: whether it may run, when, for how much and how often.
+// The effective terms of a campaign: whether and when it may run, budgets and caps.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +28,8 @@ inline MicroCents unit_price(const Price& price) {
     return per_thousand ? (price.amount + 500) / 1000 : price.amount;
 }
 
-// What a thousand impressions bring. Of clicks and actions it depends on how
-// many come: the price of one is what an estimate scales.
+// The revenue of a thousand impressions. For clicks and actions it depends on their rate,
+// which is estimated.
 inline MicroCents ecpm(const Price& price) {
     constexpr MicroCents kMost = std::numeric_limits<MicroCents>::max() / 1000;
     return price.model == PriceModel::flat ? std::min(price.amount, kMost) * 1000 : price.amount;
@@ -37,7 +37,7 @@ inline MicroCents ecpm(const Price& price) {
 
 using Caps = std::vector<CapRecord>;
 
-// Those of one level, each once, as many as there may be.
+// The caps of one level, without duplicates.
 inline void add_caps(const std::vector<FrequencyCap>& caps, CapLevel level, Caps& records) {
     for (const auto& cap : caps) {
         const CapRecord record{cap.count, cap.seconds, cap.unit, cap.level};
@@ -48,8 +48,8 @@ inline void add_caps(const std::vector<FrequencyCap>& caps, CapLevel level, Caps
     }
 }
 
-// A cap of the campaign's level holds for all its groups, whichever names
-// it: what one of them serves, the others must know.
+// A campaign cap applies to all its groups, whichever declares it, so that all count
+// their serves.
 inline Caps campaign_caps(const Campaign& campaign) {
     Caps records;
     for (const auto& group : campaign.ad_groups) {

@@ -126,7 +126,7 @@ private:
                 });
             if (!filled) {
                 add(indexed(path + ".targeting", "placements", i),
-                    "none of its creatives fits: " + shape_of(*targets[i]));
+                    "no creative fits: " + shape_of(*targets[i]));
             }
         }
     }
@@ -154,7 +154,8 @@ private:
         for (const auto& geo : geos) {
             const std::string country = geo.substr(0, kLetters);
             if (!known_country(country)) {
-                add(path + ".targeting.geos", "\"" + country + "\" is no country of ISO 3166" +
+                add(path + ".targeting.geos", "\"" + country +
+                                                  "\" is not an ISO 3166 country code" +
                                                   (country == "UK"   ? ": the United Kingdom is GB"
                                                    : country == "EL" ? ": Greece is GR"
                                                                      : ""));

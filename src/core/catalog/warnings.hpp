@@ -1,11 +1,11 @@
-// What is allowed in a catalog, but cannot be served as it stands.
+// Warnings: allowed in a catalog, but never served.
 #pragma once
 
 #include "core/catalog/model.hpp"
 
 namespace ads::catalog {
 
-// Of a document without faults. What is completed or archived is not looked at.
+// For a document without errors. Skips completed and archived objects.
 Faults warnings(const Document& document, size_t max_warnings = kMaxErrors);
 
 // Whether it is a code of ISO 3166-1, or XK, which all databases have for Kosovo.

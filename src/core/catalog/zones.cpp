@@ -31,7 +31,7 @@ uint32_t Zones::number(const std::string& timezone) {
         return known->second;
     }
     const auto days = local_days(timezone, now_ - kHistory, now_ + kHorizon + 2 * 86'400);
-    // Pacing wants the whole of today.
+    // Pacing requires the whole of today.
     const auto tomorrow = std::upper_bound(days.starts.begin(), days.starts.end(), now_);
     const Seconds today = tomorrow == days.starts.begin() ? now_ : *(tomorrow - 1);
     calendars_.emplace_back(timezone, std::min(today, now_), now_ + kHorizon);

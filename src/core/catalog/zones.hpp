@@ -20,7 +20,7 @@ public:
     const Calendar& calendar(uint32_t zone) const { return calendars_[zone]; }
 
     // The number of the flight of a limit that any of these may use; equal ones are
-    // stored once. kNone: there is none.
+    // stored once. kNone: no flight.
     uint32_t flight(uint32_t zone, std::vector<Flight> flights);
 
     const std::vector<ZoneRecord>& zones() const { return zones_; }

@@ -42,7 +42,7 @@ Lottery::Lottery(const Bits& survivors, uint32_t begin, uint32_t end,
     });
 }
 
-// A group has a seat only with a weight: the total is 0 when nobody is left.
+// Only groups with a weight have a position: the total is 0 when none is left.
 uint32_t Lottery::draw(Rng& rng) noexcept {
     if (total_ == 0) {
         return kNone;

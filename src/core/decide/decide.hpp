@@ -14,21 +14,21 @@
 
 namespace ads {
 
-// Gives out what may be served, and counts it.
+// Grants serves and counts them.
 template <class L>
 concept DecisionLedger = requires(L ledger, uint32_t placement, uint32_t group, Pick& pick,
                                   Reason reason) {
     // The pacing coin: whether this group may be served at this moment.
     { ledger.toss(group) } -> std::same_as<bool>;
-    // Whether the visitor may see this creative of the group once more.
+    // Whether frequency caps allow this creative for the visitor.
     { ledger.allows(group, pick.creative) } -> std::same_as<bool>;
-    // Takes budget, caps and frequency in one step, or says why not.
+    // Takes budget, caps and frequency atomically, or returns the reason.
     { ledger.take(pick) } -> std::same_as<Reason>;
-    // Undoes a take: the set that the ad belongs to could not be filled.
+    // Undoes take(): the ad's set could not be filled.
     {ledger.give_back(pick)};
-    // What a thousand impressions of this group bring, by what it delivered.
+    // The eCPM of this group, from its delivery.
     { ledger.ecpm(group) } -> std::convertible_to<MicroCents>;
-    // A group that was drawn, or would have been, and why it was not served.
+    // A group that was not served although eligible, and the reason.
     {ledger.refused(placement, group, reason)};
 };
 
@@ -40,10 +40,10 @@ public:
     Lottery(const Bits& survivors, uint32_t begin, uint32_t end, std::span<const uint32_t> weights,
             std::span<uint64_t> sums, std::span<uint32_t> places) noexcept;
 
-    // A position; kNone if nobody is left.
+    // A position; kNone if none is left.
     uint32_t draw(Rng& rng) noexcept;
 
-    // Takes the one that was drawn last out of the survivors.
+    // Removes the last draw from the survivors.
     void remove_drawn() noexcept;
 
 private:
@@ -101,9 +101,8 @@ uint32_t pick_creative(const Image& image, const PlacementRecord& placement,
     return kNone;
 }
 
-// Fills a page. Per placement: the eligible groups, then tier by tier: draw,
-// toss, take; what fails is removed and the draw repeated. Only what is served
-// is taken.
+// Fills a page. Per placement and tier: draw among the eligible groups, check pacing, take;
+// a group that fails is removed and the draw repeated. Only served ads are taken.
 template <DecisionLedger L>
 class Decision {
 public:
@@ -131,7 +130,7 @@ public:
     }
 
 private:
-    // A place that is filled anew refuses the same groups again: once is enough.
+    // A placement that is filled again refuses the same groups: they are reported once.
     void refused(uint32_t placement, uint32_t group, Reason reason) noexcept {
         if (!again_) {
             ledger_.refused(placement, group, reason);
@@ -217,7 +216,7 @@ private:
         return reason;
     }
 
-    // A creative is missing because it is on the page, or was seen too often.
+    // No creative: it is on the page already, or at its frequency cap.
     Reason why_no_creative(const PlacementRecord& placement, const GroupRecord& group) noexcept {
         const uint32_t creative = pick_creative(image_, placement, group, page_, rng_,
                                                 [](uint32_t) noexcept { return true; });
@@ -287,7 +286,7 @@ private:
         return std::find(banned_.begin(), banned_.end(), set) != banned_.end();
     }
 
-    // Whether the rest of the set can still follow, and the group is not there yet.
+    // Whether the rest of the set can still follow, and the group is not on the page.
     bool fits_set(const GroupRecord& group) const noexcept {
         const auto index = static_cast<uint32_t>(&group - image_.groups().data());
         return !banned(group.together) && !page_.has_group(index) &&
@@ -319,8 +318,8 @@ private:
                fill_from(placement, {wanted, survivors.filled}, 0, placement.groups.count, pick);
     }
 
-    // Takes back what belongs to a set that is not whole, and fills those
-    // places anew without it. False if there was none.
+    // Removes incomplete sets and fills their placements without them. False if there
+    // were none.
     bool give_back_unfilled() noexcept {
         uint32_t set = kNone;
         for (const auto& pick : page_.picks()) {
@@ -333,7 +332,7 @@ private:
         if (set == kNone || !banned_.push_back(set)) {
             return false;
         }
-        // What stayed empty may have done so because of the set.
+        // A placement may have stayed empty because of the set.
         FixedVector<Pick*, kMaxPage> open;
         for (Pick& pick : page_.picks()) {
             if (pick.filled() && image_.groups()[pick.group].together == set) {
@@ -361,7 +360,7 @@ private:
     Page& page_;
     Rng& rng_;
     L& ledger_;
-    bool again_ = false;                      // filling what was given back
+    bool again_ = false;                      // refilling removed placements
     size_t left_ = 0;                         // placements still to fill, this one included
     FixedVector<uint32_t, kMaxPage> banned_;  // sets that cannot be filled
 };

@@ -9,7 +9,7 @@ std::vector<Explained> explain(View& view, const Request& request, const Pick& p
     const Image& image = view.image();
     const auto& placement = image.placements()[pick.placement];
     std::vector<Explained> all;
-    std::unordered_map<uint32_t, size_t> eligible;  // group → where it stands in `all`
+    std::unordered_map<uint32_t, size_t> eligible;  // group → index in `all`
     const auto groups = image.get(placement.groups);
     for (uint32_t at = 0; at < groups.size(); at++) {
         const bool served = groups[at] == pick.group;

@@ -15,7 +15,7 @@ struct Explained {
     Reason reason = Reason::none;  // none: served
 };
 
-// What a decision refused after targeting, in its order.
+// The groups that a decision refused after targeting, in order.
 struct Refusal {
     uint32_t placement = 0;
     uint32_t group = 0;
@@ -35,7 +35,7 @@ inline size_t candidates_of(const Image& image, const PlacementRecord& placement
 
 // A part of the same for statistics: calls f(group, reason) for the targeting
 // reasons of at most `most` groups, those that follow `from` around the
-// circle, and returns how many groups each stands for.
+// circle, and returns the number of groups that each represents.
 template <class F>
 double sample_reasons(View& view, const Request& request, const PlacementRecord& placement,
                       uint32_t from, uint32_t most, F f) noexcept {

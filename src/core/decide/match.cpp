@@ -200,7 +200,7 @@ bool key_matches(const Image& image, const Request& request, const RareKey& key)
     return matches;
 }
 
-// Without a URL nothing is included, and nothing excluded.
+// Without a URL no pattern matches.
 bool url_matches(View& view, const Request& request, const GroupRecord& group) noexcept {
     const Image& image = view.image();
     const auto include = image.get(group.include_urls);
@@ -217,7 +217,7 @@ bool url_matches(View& view, const Request& request, const GroupRecord& group) n
     return std::all_of(exclude.begin(), exclude.end(), is(Match::no));
 }
 
-// What has no row.
+// Checks without a row.
 Reason check(View& view, const Request& request, const GroupRecord& group) noexcept {
     for (const auto& key : view.image().get(group.rare_keys)) {
         if (!key_matches(view.image(), request, key)) {
@@ -255,7 +255,7 @@ Bits eligible(View& view, const Request& request, const PlacementRecord& placeme
     const Words words = view.scratch(placement);
     const Words spare = view.spare(placement);
 
-    // What is a row goes first, all at once; what is a list then touches few.
+    // Rows first, all at once; lists then touch few words.
     struct Sparse {
         const Dimension* dimension;
         const ValueRecord* value;

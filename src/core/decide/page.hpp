@@ -10,7 +10,7 @@
 
 namespace ads {
 
-// At most so many placements in one request.
+// Maximum number of placements of a request.
 inline constexpr size_t kMaxPage = 64;
 
 struct Pick {
@@ -56,9 +56,8 @@ public:
         return any([&](const Pick& pick) { return pick.group == group; });
     }
 
-    // Whether an ad on the page and this group exclude each other: one of them
-    // wants to be the only one of its advertiser or category, and the other is
-    // of the same.
+    // Whether an ad on the page and this group exclude each other: one is exclusive in its
+    // advertiser or category, and the other has the same.
     bool excludes(const Image& image, const GroupRecord& group) const noexcept {
         return !(picks_.empty() && shown_.empty()) && some_pick_excludes(image, group);
     }

@@ -14,7 +14,7 @@ void put_url(Out& out, std::string_view base, std::string_view endpoint,
     out.put(token);
 }
 
-// Margins as attributes: they hold whatever the policy of the site says about styles.
+// Margins as attributes: they work under any style policy of the site.
 constexpr std::string_view kDocumentHead =
     "<!doctype html><html><head><meta charset=\"utf-8\"><title>Advertisement</title></head>"
     "<body marginwidth=\"0\" marginheight=\"0\">";

@@ -45,7 +45,7 @@ size_t html_size(const Image& image, const Ad& ad, const AdUrls& urls) noexcept;
 void render_json(Out& out, const Image& image, std::span<const Ad> ads, const AdUrls& urls,
                  std::string_view more = {}) noexcept;
 
-// The ad and its pixel, to be placed in a page. It has no style of its own: the page's policy
+// The ad and its pixel, for insertion into a page. It has no style: the page's policy
 // might forbid it.
 void render_html(Out& out, const Image& image, const Ad& ad, const AdUrls& urls) noexcept;
 

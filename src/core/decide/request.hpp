@@ -1,4 +1,4 @@
-// What is known of the one who asks, and of the page.
+// The visitor and the page of a serve request.
 #pragma once
 
 #include <cstdint>

@@ -93,7 +93,7 @@ std::optional<Stop> Stop::parse(std::string_view line, std::string_view comment,
         if (parsed.ec == std::errc() && parsed.ptr == end && stop.campaign > 0) {
             return stop;
         }
-        error = quoted_line(line) + " does not name a campaign by its number";
+        error = quoted_line(line) + " must name a campaign by its id";
         return std::nullopt;
     }
     if (word == kAdvertiser && !rest.empty()) {
@@ -107,7 +107,7 @@ std::optional<Stop> Stop::parse(std::string_view line, std::string_view comment,
         error = quoted_line(line) + " has an invalid escape";
         return std::nullopt;
     }
-    error = quoted_line(line) + " is not \"all\", \"campaign ID\" or \"advertiser NAME\"";
+    error = quoted_line(line) + " must be \"all\", \"campaign ID\" or \"advertiser NAME\"";
     return std::nullopt;
 }
 
@@ -153,7 +153,7 @@ std::string Stop::told() const {
 
 std::optional<StopList> StopList::parse(std::string_view text, std::string& error) {
     if (text.size() > kMaxFile) {
-        error = "it has more than " + std::to_string(kMaxFile >> 10) + " kB";
+        error = "it is larger than " + std::to_string(kMaxFile >> 10) + " kB";
         return std::nullopt;
     }
     StopList list;

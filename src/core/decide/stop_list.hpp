@@ -1,4 +1,4 @@
-// The emergency stop: what must not be served, whatever the catalog says. A text
+// The emergency stop: overrides the catalog. A text
 // file with one entry per line; its comment says who stopped it, when and why:
 //
 //   all
@@ -52,9 +52,9 @@ private:
     void read_comment(std::string_view comment);
 };
 
-// What a stop list means for an image.
+// A stop list applied to an image.
 struct StoppedGroups {
-    std::vector<bool> groups;           // a bit for each ad group; none at all: nothing is stopped
+    std::vector<bool> groups;           // a bit per ad group; empty: nothing is stopped
     std::vector<uint32_t> by_campaign;  // the entry that stops it, else kNone; empty as above
     std::vector<uint32_t> ad_groups;    // how many each entry stops
 };

@@ -131,7 +131,7 @@ size_t agreed_size(std::string_view from) noexcept {
                : 0;
 }
 
-// The checksum comes last: whoever looks for a record tries this at each byte.
+// The checksum comes last: a search for records tries this at each byte.
 Read read_record(std::string_view from, Event& e, size_t& used) noexcept {
     if (from.size() < kFrameHead) {
         return Read::short_;

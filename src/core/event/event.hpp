@@ -20,7 +20,7 @@ enum class Invalid : uint8_t {
     none,
     ignored,        // the operator says so (ads_ignore), or it was so at its serve
     late,           // the reservation is over, and the wall is reached
-    over_budget,    // nothing is left to pay it
+    over_budget,    // the budget is exhausted
     bot,            // no user agent of a browser
     prefetch,       // fetched ahead of a visit
     network,        // from a listed network
@@ -51,7 +51,7 @@ struct Names<Invalid> {
     });
 };
 
-// The type of a record that is no event, but a summary of a worker's requests since its last one,
+// The type of a record that is not an event but a summary of a worker's requests since the last,
 // as its metadata (see ledger/outcomes.hpp). It goes to the database with the events.
 inline constexpr auto kSummary = static_cast<EventType>(kCount<EventType>);
 

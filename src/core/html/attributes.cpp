@@ -52,7 +52,7 @@ char* put_utf8(uint32_t c, char* to) noexcept {
     return to;
 }
 
-// "&#…": how long it is, 0: it is none. What it stands for is never longer.
+// The length of a reference "&#…"; 0: not a reference. Its expansion is never longer.
 size_t number_at(std::string_view text, uint32_t& c) noexcept {
     const bool hex = text.size() > 2 && (text[2] | 32) == 'x';
     const char* digits = text.data() + (hex ? 3 : 2);

@@ -14,7 +14,7 @@ void Cutter::feed(std::string_view input, bool last) noexcept {
     last_ = last;
 }
 
-// What of the input is not yet taken.
+// The input that is not yet consumed.
 Piece Cutter::input_up_to(uint64_t end) noexcept {
     const Piece piece{Piece::Kind::input, input_.substr(taken_ - input_at_, end - taken_)};
     taken_ = end;

@@ -13,7 +13,7 @@ struct Piece {
     enum class Kind : uint8_t {
         none,   // all of the input is used
         input,  // a part of the input, to be sent
-        kept,   // to be sent as well; it is gone with the next call
+        kept,   // to be sent as well; valid until the next call
         slot,   // a whole slot, gone with the next call if it is not part of the input
         list,   // the text is a list of placements that the page declares
         doubt,  // no more slots are found in this page

@@ -23,7 +23,7 @@ public:
         return true;
     }
 
-    // Whether the current element is none of HTML, so that there are CDATA sections.
+    // Whether the current element is not HTML, so that CDATA sections exist.
     bool in_foreign() const noexcept { return size_ > 0 && open_[size_ - 1].foreign; }
 
     // Whether start tags are those of foreign elements.

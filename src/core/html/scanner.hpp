@@ -30,7 +30,7 @@ public:
         nothing,  // all of the input is read
         slot,     // one ends here
         meta,     // a <meta> ends here
-        doubt,    // from here on nothing is found
+        doubt,    // from here on nothing is reported
     };
 
     // The name of the elements is in lower case and at most kLongestName long.
@@ -46,7 +46,7 @@ public:
     // kNowhere: all that was read can be sent.
     uint64_t held_from() const noexcept { return held_from_; }
 
-    // What was found last; of a <meta> begin and end.
+    // The last match; of a <meta> its begin and end.
     const SlotRange& range() const noexcept { return range_; }
 
 private:

@@ -1,4 +1,4 @@
-// The states in which there is no markup: comments, and the text of scripts, styles and the like.
+// The states without markup: comments, and the text of scripts, styles and the like.
 #include <algorithm>
 #include <cstring>
 
@@ -160,7 +160,7 @@ const Byte* Scanner::read_text(const Byte* p, const Byte* end) noexcept {
     return p;
 }
 
-// One step in a script; false if this is none.
+// One step in a script; false outside of scripts.
 bool Scanner::read_script(const Byte*& p, const Byte* end) noexcept {
     const Byte c = *p;
     const bool ends_name = kNameByte[c] == 0;

@@ -1,4 +1,4 @@
-// What the names of tags mean to a parser of HTML.
+// The meaning of tag names to an HTML parser.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ Tag tag_of(std::string_view name) noexcept;
 // Whether an element of HTML has no content and no end tag.
 bool is_void(std::string_view name) noexcept;
 
-// Whether a start tag ends the foreign content that it stands in.
+// Whether a start tag ends the foreign content around it.
 bool leaves_foreign(std::string_view name) noexcept;
 
 // Whether a foreign element contains HTML.

@@ -220,7 +220,7 @@ struct CreativeRecord {
     Text html_tail;
 };
 
-// A group that names the placement but can never be served there as it stands.
+// A group that targets the placement but can never be served there.
 struct Absent {
     uint32_t group = 0;
     Reason reason = Reason::none;
@@ -239,7 +239,7 @@ struct PlacementRecord {
     Slice<uint32_t> groups;          // position → group
     Slice<uint32_t> weights;         // position → weight
     Slice<uint64_t> open;            // bit per position, as of compiled_at
-    uint32_t open_at = 0;            // where its words stand in a worker's copy
+    uint32_t open_at = 0;            // index of its words in a worker's copy
     Slice<uint64_t> devices;         // a row per Device and one for unknown; empty: not targeted
     Dimension geo;
     Dimension language;

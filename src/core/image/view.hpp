@@ -16,7 +16,7 @@ public:
     // to now.
     void bind(Image image);
 
-    // Closes groups, a bit each, whatever the hour; no bits at all: none.
+    // Closes groups at any hour, a bit each; no bits: none.
     void stop(std::vector<bool> groups) noexcept;
 
     bool is_stopped(uint32_t group) const noexcept { return !stopped_.empty() && stopped_[group]; }

@@ -143,7 +143,7 @@ Outlook outlook(const State& state, const Aim& aim, const Supply& supply, double
     o.elapsed = supply.day().elapsed(now);
     o.total = supply.day().total();
     o.passed = supply.whole() > 0 ? supply.mass(now) / supply.whole() : 0;
-    // Who was not there cannot say that little came.
+    // Without having observed the traffic it cannot be called low.
     o.missed = !state.learning      ? o.passed
                : supply.whole() > 0 ? std::min(o.passed, state.mass_first / supply.whole())
                                     : 0;
@@ -225,7 +225,7 @@ Pace pace(State& state, const Aim& aim, const Supply& supply, const Reading& rea
         state.probability = result.probability;
         state.has_probability = true;
     }
-    // Whoever has nothing left may not be tossed any more: that teaches nothing.
+    // An exhausted limit is no longer tossed, which must not count as an observation.
     if (!state.learning) {
         state.mass_first = supply.mass(reading.now);
         state.tosses_first = reading.tosses;

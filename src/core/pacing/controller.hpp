@@ -9,7 +9,7 @@
 //
 //   1. For each placement: Curve::tick with its count of requests; if a bin was
 //      closed, CurveSums anew (its memory). One more curve is of the site, for
-//      whoever is in more than kMaxCurves placements.
+//      groups in more than kMaxCurves placements.
 //   2. For each group that was tossed since, or is at a boundary (opening, local
 //      midnight, a new catalog), and
 //      then for each campaign with a budget that has such a group:
@@ -40,7 +40,7 @@ namespace ads::pacing {
 
 inline constexpr size_t kMaxCurves = 4;
 
-// What an ad group was told: the part of its `pacing` that the day depends on.
+// The part of an ad group's `pacing` that the day depends on.
 struct Terms {
     Strategy strategy = Strategy::adaptive;
     CapOn cap_on = CapOn::serve;
@@ -107,13 +107,13 @@ struct Reading {
     double before = 0;     // used of the goal or budget before today
 };
 
-// What a limit remembers. Zeroed memory knows nothing.
+// The memory of a limit. Zeroed memory is the initial state.
 struct State {
     double last = 0;    // the last reading's time
     double tossed = 0;  // the last one's that had tosses
     double before = 0;  // as it was when the day began
     Rate rate;
-    double probability = 0;  // the last one that was not for want of anything left
+    double probability = 0;  // the last one before exhaustion
     double share = 0;        // tosses per unit of the curve's mass; 0: not known
     double whole = 0;        // mass of the day
     double mass_first = 0;   // where learning the share began and ended today
@@ -129,7 +129,7 @@ struct State {
     bool learning = false;  // mass_first is today's
 };
 
-// What the tick found.
+// The result of a tick.
 struct Pace {
     double probability = 1;
     double allowed = static_cast<double>(kUnlimited);  // may be used by now, strategy `even`

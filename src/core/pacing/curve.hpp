@@ -15,7 +15,7 @@ inline constexpr double kDaySeconds = 86'400;
 inline constexpr double kNewShare = 0.3;      // of the newest day in a bin
 inline constexpr double kMostTimes = 2;       // that it counts: a burst is not a habit
 inline constexpr double kCurveFloor = 0.002;  // of the mean bin
-inline constexpr size_t kWarmBins = 274;      // 95 %: known well enough to be followed
+inline constexpr size_t kWarmBins = 274;      // 95 %: enough to follow
 
 // A bin that is over.
 struct ClosedBin {
@@ -23,14 +23,14 @@ struct ClosedBin {
     double requests = 0;  // in all of it
 };
 
-// What is kept in the state. Zeroed memory is an empty one.
+// Stored in the state. Zeroed memory is empty.
 struct Curve {
     std::array<float, kBins> bins{};  // requests
     std::array<uint64_t, 5> known{};  // a bit for each that was closed once
     uint64_t requests = 0;            // as read by the last tick
     double last = 0;                  // when that was
     double count = 0;                 // in the bin that is open
-    double watched = 0;               // so many seconds of it
+    double watched = 0;               // seconds observed
 
     // Reads the placement's counter, which only grows. Returns the bin that was
     // learned, if one was closed. A bin that was not watched from end to end is not

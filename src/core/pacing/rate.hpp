@@ -10,7 +10,7 @@ namespace ads::pacing {
 inline constexpr double kFastHalfLife = 3;
 inline constexpr double kSlowHalfLife = 60;
 
-// Zeroed memory is a rate of which nothing is known.
+// Zeroed memory is an unknown rate.
 struct Rate {
     double fast = 0;
     double slow = 0;
@@ -27,8 +27,8 @@ struct Rate {
         known = true;
     }
 
-    // What a tick saw: so many within its last `period`, `seconds` after the tick
-    // before that saw any. Silence says nothing until it ends: one or two are
+    // A tick observed this many within its last `period`, `seconds` after the last tick
+    // that observed any. Silence is not counted until it ends: one or two are
     // spread over it, several at once are traffic that came back.
     void tick(double count, double seconds, double period) noexcept {
         if (!(count > 0) || !(seconds > 0)) {

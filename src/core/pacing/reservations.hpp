@@ -1,4 +1,4 @@
-// What is in flight: served, and not yet confirmed by a pixel. Not kept per
+// Reservations: served, and not yet confirmed by a pixel. Not kept per
 // serve but in 16 buckets of a fifteenth of the reservation's time, so that a
 // serve's bucket is there for at least that time, and all of it is told from
 // its token's age.
@@ -74,7 +74,7 @@ struct BucketTimes {
     static constexpr uint32_t number_of(uint32_t place, uint32_t stamp) noexcept {
         return stamp % Bucket::kRounds * kBuckets + place;
     }
-    // The day of a bucket that is no older than a week, as of `now`.
+    // The day of a bucket that is at most a week old at `now`.
     constexpr Day day_of(uint32_t place, uint32_t stamp, Millis now) const noexcept {
         uint32_t age = 0;
         if (daily) {
@@ -148,7 +148,7 @@ struct Reservations {
         return apply(at, pacing::reserve(words[at], times.stamp(now), n));
     }
 
-    // What was there of a serve of then: at most n.
+    // The remainder of a serve at that time: at most n.
     uint64_t settle(const BucketTimes& times, Millis served, uint64_t n) noexcept {
         const size_t at = times.place(served);
         return apply(at, pacing::settle(words[at], times.stamp(served), n)).freed;

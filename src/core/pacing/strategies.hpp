@@ -1,5 +1,5 @@
-// The strategies people choose by name, but for `adaptive`, and the pace that
-// is shown. Spend and serves are one thing here: what is used of the amount.
+// The strategies except `adaptive`, and the pace that is shown. Spend and serves are
+// treated alike, as the used part of an amount.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace ads::pacing {
 inline constexpr double kUnderPace = 0.8;
 inline constexpr double kOnPace = 1.2;
 
-// What was used of what should have been by now; one price is no haste.
+// Used relative to the ideal by now; exceeding it by one price is not haste.
 double utilization(double used, double ideal, double unit) noexcept;
 
 constexpr PaceStatus pace_status(double utilization) noexcept {
@@ -32,7 +32,7 @@ constexpr PaceStatus pace_status(double utilization) noexcept {
                                      : PaceStatus::over_pace;
 }
 
-// Nothing is held back up to 1.2 times the ideal, then one of `utilization`
+// No throttling up to 1.2 times the ideal, then one in `utilization`
 // requests is served; nothing at the stop.
 double probabilistic(double used, double utilization, double stop) noexcept;
 
@@ -41,7 +41,7 @@ inline double asap(double used, double cap) noexcept {
     return used < cap ? 1 : 0;
 }
 
-// What may be used by now: the cap grows with the day.
+// The amount allowed by now: the cap grows with the day.
 inline double even_limit(double cap, double elapsed, double total) noexcept {
     return total > 0 ? cap * std::min(1.0, elapsed / total) : 0;
 }

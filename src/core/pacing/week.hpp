@@ -1,5 +1,5 @@
 // The shape of a placement's week, learned from its requests: 168 hours, in UTC.
-// It says how the traffic of one day compares with that of another. Any local day,
+// It tells how the traffic of one day compares with another. Any local day,
 // schedule or change of the clock is a set of UTC seconds, so one profile serves
 // campaigns of every time zone, and a schedule of some hours is weighed by the
 // traffic of those hours.
@@ -24,7 +24,7 @@ inline constexpr size_t kKnownWeekHours = 160;  // 95 %: so many hours have to b
 // The hour of the week in which a moment lies; the first is Thursday 00:00, as in 1970.
 size_t week_hour(double moment) noexcept;
 
-// What is kept in the state. Zeroed memory is an empty one.
+// Stored in the state. Zeroed memory is empty.
 struct Week {
     std::array<float, kWeekHours> hours{};    // requests
     std::array<uint8_t, kWeekHours> weeks{};  // how many weeks each was learned from
@@ -55,7 +55,7 @@ public:
     // Requests that are expected in [from, to), Unix seconds of any weeks.
     double mass(double from, double to) const noexcept { return until(to) - until(from); }
 
-    // The same for so many seconds of each hour of the week.
+    // The same for the given seconds of each hour of the week.
     double mass(std::span<const uint32_t, kWeekHours> seconds) const noexcept;
 
     bool warm() const noexcept { return warm_; }

@@ -18,7 +18,7 @@ namespace {
 constexpr char kDomain[64] = "nginx-ads token v1";
 
 constexpr std::string_view kExamples[] = {
-    // Keys that stand in documents: anyone could sign with them.
+    // Published keys: anyone could sign with them.
     "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
     "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
     "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff",
@@ -81,30 +81,30 @@ std::string_view next_word(std::string_view& line) noexcept {
 // Why `hex` cannot be a key, or the bytes in `secret`.
 const char* read_secret(std::string_view hex, std::vector<uint8_t>& secret) {
     if (hex.size() < 64) {
-        return "a key needs at least 64 hex digits";
+        return "a key must have at least 64 hex digits";
     }
     if (hex.size() > 256 || hex.size() % 2 != 0) {
-        return "a key is an even number of hex digits, at most 256";
+        return "a key must have an even number of hex digits, at most 256";
     }
     std::string lower(hex);
     for (size_t i = 0; i < hex.size(); i += 2) {
         const int high = hex_digit(hex[i]);
         const int low = hex_digit(hex[i + 1]);
         if (high < 0 || low < 0) {
-            return "a key is written in hex digits only";
+            return "a key must consist of hex digits";
         }
         secret.push_back(static_cast<uint8_t>(high << 4 | low));
         lower[i] = static_cast<char>(std::tolower(static_cast<unsigned char>(hex[i])));
         lower[i + 1] = static_cast<char>(std::tolower(static_cast<unsigned char>(hex[i + 1])));
     }
     if (std::all_of(secret.begin(), secret.end(), [&](uint8_t b) { return b == secret[0]; })) {
-        return "this key is one byte repeated, not a secret: make one with \"nginx-ads key "
+        return "the key is a single repeated byte: create one with \"nginx-ads key "
                "generate\"";
     }
     for (const auto example : kExamples) {
         if (lower.starts_with(example)) {
-            return "this key is an example from a document, not a secret: make one with "
-                   "\"nginx-ads key generate\"";
+            return "the key is an example from the documentation: create one with \"nginx-ads key "
+                   "generate\"";
         }
     }
     return nullptr;
@@ -199,27 +199,27 @@ std::optional<KeyRing> KeyRing::parse(std::string_view text, std::string& error)
         const auto parsed = std::from_chars(id_text.data(), id_text.data() + id_text.size(), id);
         if (parsed.ec != std::errc() || parsed.ptr != id_text.data() + id_text.size() || id < 1 ||
             id > 255) {
-            return fail("a key's id is a number from 1 to 255");
+            return fail("a key id must be a number from 1 to 255");
         }
         const std::string_view hex = next_word(line);
         if (!next_word(line).empty()) {
-            return fail("expected \"ID HEX\" and nothing after it");
+            return fail("must be \"ID HEX\"");
         }
         std::vector<uint8_t> secret;
         if (const char* why = read_secret(hex, secret)) {
             return fail(why);
         }
         if (ring.index_[id] != 0) {
-            return fail("key id " + std::to_string(id) + " stands twice");
+            return fail("duplicate key id " + std::to_string(id));
         }
         if (ring.count_ == kMaxKeys) {
-            return fail("at most " + std::to_string(kMaxKeys) + " keys");
+            return fail("must have at most " + std::to_string(kMaxKeys) + " keys");
         }
         ring.keys_[ring.count_++] = Key(static_cast<uint8_t>(id), secret);
         ring.index_[id] = static_cast<uint8_t>(ring.count_);
     }
     if (ring.count_ == 0) {
-        error = "no key in it: make one with \"nginx-ads key generate\"";
+        error = "no key found: create one with \"nginx-ads key generate\"";
         return std::nullopt;
     }
     return ring;

@@ -1,4 +1,4 @@
-// What is kept of a user: 128 bits, the keyed hash of the name, and of the name marked.
+// The pseudonym of a user: 128 bits of keyed hashes of the name.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Tracking tokens: what a pixel or a click proves. The layout, all of it:
+// Tracking tokens, carried by pixels and clicks. The layout:
 //
 //   at  size  field
 //    0   1    version, 1
@@ -103,10 +103,10 @@ void mint(const Token& token, const Key& key, char* out) noexcept;
 void mint_all(std::span<const Token, kShaLanes> tokens, const Key& key,
               std::span<char* const, kShaLanes> out) noexcept;
 
-// Reads what a token says, whoever made it: for people who look into one.
+// Decodes a token without checking its signature, for display.
 TokenError read_token(std::string_view text, Token& token) noexcept;
 
-// Reads a token and checks that one of our keys made it. Says nothing of its age. A flag that
+// Decodes a token and checks its signature but not its age. A flag that
 // is not known here may take away what the token grants, so that such a token is malformed.
 TokenError open_token(std::string_view text, const KeyRing& ring, Token& token) noexcept;
 

@@ -23,7 +23,7 @@ std::string lowered(std::string_view text) {
 
 std::optional<BotList> BotList::parse(std::string_view text, std::string& error) {
     if (text.size() > kMaxFile) {
-        error = "it has more than " + std::to_string(kMaxFile >> 10) + " kB";
+        error = "it is larger than " + std::to_string(kMaxFile >> 10) + " kB";
         return std::nullopt;
     }
     BotList list;
@@ -32,11 +32,11 @@ std::optional<BotList> BotList::parse(std::string_view text, std::string& error)
         const bool exception = line.starts_with('!');
         const std::string_view one = line.substr(exception ? 1 : 0);
         if (one.size() < kShortest || one.size() > kLongest) {
-            return quoted_line(line) + " has not from " + std::to_string(kShortest) + " to " +
+            return quoted_line(line) + " must have " + std::to_string(kShortest) + " to " +
                    std::to_string(kLongest) + " characters";
         }
         if (std::any_of(one.begin(), one.end(), [](char c) { return c < ' ' || c > '~'; })) {
-            return quoted_line(line) + " has a character that is not printable ASCII";
+            return quoted_line(line) + " must consist of printable ASCII characters";
         }
         (exception ? list.exceptions_ : texts).push_back(lowered(one));
         return {};

@@ -1,9 +1,9 @@
-// Which user agents are no browsers: a list of texts, one of which stands
-// somewhere in the user agent. A text file, a line each, case ignored:
+// A list of texts, one of which occurs in the user agent of each known bot. A text file,
+// a line each, case ignored:
 //
 //   # a comment, also behind a blank
 //   headlesschrome
-//   !cubot            where this stands, nothing of the list is found
+//   !cubot            a user agent with this text never matches
 //
 // All are looked for at once (Aho and Corasick), so that the length of the list
 // does not matter to a request.
@@ -23,12 +23,12 @@ public:
     static constexpr size_t kMaxFile = 64 << 10;
     static constexpr size_t kShortest = 3;  // a shorter text would be in most user agents
     static constexpr size_t kLongest = 128;
-    static constexpr size_t kLooked = 2048;  // bytes of a user agent that are looked at
+    static constexpr size_t kLooked = 2048;  // bytes of a user agent that are examined
 
     // The list, or in `error` a sentence that names the line.
     static std::optional<BotList> parse(std::string_view text, std::string& error);
 
-    // No user agent is none of a browser.
+    // An empty user agent is a bot.
     bool names_bot(std::string_view user_agent) const noexcept;
 
     size_t size() const noexcept { return size_; }

@@ -40,7 +40,7 @@ bool names(std::string_view name, std::string_view parameter) noexcept {
     return (!escaped || decode_component(name, text, decoded)) && decoded == parameter;
 }
 
-// Most queries have no parameter of consent. Only beginnings are looked at: values are long.
+// Most queries have no consent parameter. Only beginnings are compared: values are long.
 bool may_name_consent(std::string_view query) noexcept {
     constexpr char kFirst = 'g';
     static_assert(kTcfParameter.front() == kFirst && kGppName.front() == kFirst &&

@@ -1,11 +1,11 @@
-// Consent, from all that a request tells of it: a cookie of the site's own, an
-// IAB TCF or GPP string, Global Privacy Control, and what the operator names.
+// Consent, from all signals of a request: a cookie of the site, an
+// IAB TCF or GPP string, Global Privacy Control, and variables of the operator.
 // Total on arbitrary bytes.
 //
-// Every source votes on two questions: may identifiers be kept, and may what is
-// known of the visitor choose the ad. An absent source does not vote, a
-// malformed one is a no, at least one yes is needed and one no wins. A source
-// that is there several times votes each time.
+// Every source votes on two questions: whether identifiers may be kept, and whether
+// visitor data may choose the ad. An absent source does not vote, a malformed one refuses.
+// At least one yes is required, and one refusal wins. A source that occurs several times
+// votes each time.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ namespace ads {
 
 enum class Vote : uint8_t { absent, no, yes };
 
-// Why not, most telling first: of several reasons the first one is told.
+// Reasons for a refusal, most specific first: of several, the first is reported.
 enum class ConsentReason : uint8_t {
     ok,
     gpc,
@@ -90,7 +90,7 @@ struct Consent {
     ConsentReason reason = ConsentReason::absent;
 };
 
-// What one source says.
+// The vote of one source.
 struct Ballot {
     Vote identifiers = Vote::absent;
     Vote personalize = Vote::absent;
@@ -116,7 +116,7 @@ Ballot tcf_ballot(std::string_view text, VendorId vendor, Millis now) noexcept;
 // A section of a GPP string that applies to the visitor.
 Ballot gpp_ballot(const GppSection& section, VendorId vendor, Millis now) noexcept;
 
-// The value of Sec-GPC: "1" refuses, "0" says nothing, all else is malformed.
+// The value of Sec-GPC: "1" refuses, "0" does not vote, anything else is malformed.
 Ballot gpc_ballot(std::string_view value) noexcept;
 
 // A variable of nginx: empty is absent; 1, true and yes are a yes.
@@ -129,7 +129,7 @@ inline constexpr std::string_view kTcfParameter = "gdpr_consent";
 inline constexpr std::string_view kGppName = "gpp";
 inline constexpr std::string_view kGppSectionsName = "gpp_sid";
 
-// Which sources are asked.
+// The sources to use.
 struct ConsentSources {
     std::string_view cookie = kConsentCookie;  // empty: none
     CookieKeys cookie_keys;
@@ -195,7 +195,7 @@ private:
     Tallies tallies_;
     uint32_t gpp_count_ = 0;
     bool gpp_said_ = false;                            // which sections apply
-    bool gpp_all_ = false;                             // or that nobody knows
+    bool gpp_all_ = false;                             // or that it is unknown
     uint64_t gpp_apply_ = 0;                           // a bit for each
     std::array<SectionBallot, kMostGppSections> gpp_;  // the first gpp_count_
 };

@@ -50,7 +50,7 @@ constexpr std::array<Layout, kGppLastUs - kGppUsNational + 1> kLayouts{{
 constexpr Layout kEarlierNational{"usnat", 6, true, true, 12, 2, true};
 constexpr size_t kEarlierNationalChars = 11;
 
-// A Fibonacci code; 0 if there is none.
+// A Fibonacci code; 0 if invalid.
 uint32_t take_fibonacci(Base64Bits& bits) noexcept {
     uint32_t sum = 0;
     uint32_t worth = 1;

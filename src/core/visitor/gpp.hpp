@@ -12,7 +12,7 @@
 //               and of the MSPA: covered, opt-out option mode, service provider mode
 //   GPC         after a dot: type 2 (it is 1), whether the browser sends it 1
 //
-// Total on arbitrary bytes: what is not exactly this is malformed.
+// Total on arbitrary bytes: anything else is malformed.
 #pragma once
 
 #include <array>
@@ -42,7 +42,7 @@ struct GppString {
 // The sections of a string; false if it is malformed.
 bool read_gpp(std::string_view text, GppString& gpp) noexcept;
 
-// What a field of two bits says; 0 is "not applicable" and 3 is malformed.
+// A field of two bits; 0 is "not applicable" and 3 is malformed.
 inline constexpr uint8_t kOptedOut = 1;
 inline constexpr uint8_t kDidNotOptOut = 2;
 inline constexpr uint8_t kNoConsent = 1;

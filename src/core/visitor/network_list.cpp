@@ -62,15 +62,14 @@ NetworkList::Number NetworkList::number_of(const IpAddress& address) noexcept {
 
 std::optional<NetworkList> NetworkList::parse(std::string_view text, std::string& error) {
     if (text.size() > kMaxFile) {
-        error = "it has more than " + std::to_string(kMaxFile >> 20) + " MB";
+        error = "it is larger than " + std::to_string(kMaxFile >> 20) + " MB";
         return std::nullopt;
     }
     NetworkList list;
     error = each_line(text, [&](std::string_view line) -> std::string {
         const auto network = parse_network(line);
         if (!network) {
-            return quoted_line(line) +
-                   " is no network; write it like 192.0.2.0/24 or 2001:db8::/32";
+            return quoted_line(line) + " must be a network such as 192.0.2.0/24 or 2001:db8::/32";
         }
         const unsigned rest = (network->address.v6 ? 128u : 32u) - network->bits;
         const Number mask = rest == 128 ? ~Number{0} : (Number{1} << rest) - 1;

@@ -1,4 +1,4 @@
-// Networks whose requests do not count: a text file, a line each, `192.0.2.0/24`,
+// Networks whose requests are not counted: a text file, a line each, `192.0.2.0/24`,
 // `2001:db8::/32` or a single address; `#` starts a comment.
 #pragma once
 

@@ -27,7 +27,7 @@ constexpr uint32_t purpose(unsigned id) noexcept {
 }
 constexpr uint32_t kStore = purpose(1);
 constexpr uint32_t kIdentify = kStore | purpose(7);
-// What is known of a visitor was stored on the device, or read from it: purpose 1 as well.
+// Visitor data was stored on the device or read from it, which requires purpose 1.
 constexpr uint32_t kPersonalize = kStore | purpose(3) | purpose(4);
 
 // Both set `has` if the vendor is among those listed; false if malformed.
@@ -160,8 +160,8 @@ TcfError read_all(std::string_view text, VendorId vendor, Core& core, bool& disc
     return TcfError::none;
 }
 
-// What a string says, but for its age. The pixels of a page bring the same one after
-// another: the last ones are kept, each by its whole text.
+// Parsed strings, without the check of age. The pixels of a page send the same one
+// repeatedly, so the last ones are cached by their text.
 struct Said {
     TcfError error = TcfError::malformed;
     Core core;
@@ -210,7 +210,7 @@ Tcf read_tcf(std::string_view text, VendorId vendor, Millis now) noexcept {
     } else if (!core.consented) {
         tcf.error = TcfError::not_consented;
     } else {
-        // Nobody consents to what was not shown.
+        // Consent requires disclosure.
         const uint32_t told = core.purposes & ~(core.undisclosed ? kStore : 0);
         const uint32_t granted = told & ~core.forbidden;
         tcf.identifiers = (granted & kIdentify) == kIdentify;

@@ -12,7 +12,7 @@
 //   VENDORS       largest id 16, is ranges 1, a bit for each id or RANGES
 //   RANGES        number 12 × (is a range 1, first 16, last 16 if it is one)
 //
-// Total on arbitrary bytes: what is not exactly this is malformed.
+// Total on arbitrary bytes: anything else is malformed.
 #pragma once
 
 #include <cstdint>
@@ -32,12 +32,12 @@ enum class TcfError : uint8_t {
     global,   // not for this service alone: abolished, and invalid for vendors
     future,
     too_old,
-    no_vendor,  // nobody said which one we are
+    no_vendor,  // no vendor id is configured
     not_disclosed,
     not_consented,
 };
 
-// What the string lets the vendor do. Unless `error` is none, nothing.
+// The vendor's permissions by the string; none if there is an error.
 struct Tcf {
     TcfError error = TcfError::malformed;
     bool identifiers = false;  // purposes 1 and 7, and no restriction on them

@@ -7,7 +7,7 @@ namespace ads {
 
 namespace {
 
-// What a word in a user agent says. The strongest one found decides; Android
+// The device that a word indicates. The strongest one found decides; Android
 // without "Mobile" is a tablet by its maker's own rule.
 enum Sign : uint8_t { kNothing = 0, kAndroid = 1, kMobile = 2, kTablet = 4, kTv = 8, kBot = 16 };
 

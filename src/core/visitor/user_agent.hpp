@@ -14,7 +14,7 @@ Device device_of(std::string_view user_agent) noexcept;
 // The user agents seen last: a site's visitors bring the same few hundred.
 class DeviceCache {
 public:
-    // `hash` is of the user agent, keyed: nobody can choose what collides.
+    // `hash` is the keyed hash of the user agent, so that collisions cannot be chosen.
     Device find(uint64_t hash, std::string_view user_agent) noexcept {
         Entry& entry = entries_[hash % entries_.size()];
         if (entry.hash != hash) {

@@ -53,25 +53,22 @@ char* path_directive(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t& path, std::s
     ngx_str_t* args = arguments(cf);
     path = args[1];
     if (path.len == 0) {
-        return complain(cf, "ads: %V wants the path of a folder, not an empty string", &cmd->name);
+        return invalid_value(cf, cmd, path, "must be the path of a folder");
     }
     if (ngx_conf_full_name(cf->cycle, &path, 0) != NGX_OK) {
         return conf_error();
     }
     for (ngx_uint_t i = 2; i < cf->args->nelts; i++) {
         const ngx_int_t rc = size_parameter(args[i], name, size);
-        ngx_str_t wanted = str(name);
         if (rc == NGX_DECLINED) {
-            return complain(cf, "ads: %V has no parameter \"%V\"; it knows \"%VSIZE\"", &cmd->name,
-                            &args[i], &wanted);
+            return invalid_parameter(cf, cmd, args[i], "must be \"%sSIZE\"", name);
         }
         if (rc == NGX_ERROR || size < least) {
-            return complain(cf, "ads: %V: \"%V\" is no good size; \"%V\" wants at least %uzk",
-                            &cmd->name, &args[i], &wanted, least / 1024);
+            return invalid_parameter(cf, cmd, args[i], "must be a size of at least %uzk",
+                                     least / 1024);
         }
         if (size > most) {
-            return complain(cf, "ads: invalid value \"%V\" in \"%V\": must be at most %uzm",
-                            &args[i], &cmd->name, most >> 20);
+            return invalid_parameter(cf, cmd, args[i], "must be at most %uzm", most >> 20);
         }
     }
     return conf_ok();
@@ -87,11 +84,10 @@ char* set_zone(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     }
     const ssize_t size = ngx_parse_size(&args[2]);
     if (size == NGX_ERROR) {
-        return complain(cf, "ads: %V: \"%V\" is no size; write it like 64m", &cmd->name, &args[2]);
+        return invalid_value(cf, cmd, args[2], "must be a size of at least 4m");
     }
     if (size < static_cast<ssize_t>(Zone::kSmallest)) {
-        return complain(cf, "ads: %V: zone \"%V\" is too small with \"%V\"; it wants at least 4m",
-                        &cmd->name, &args[1], &args[2]);
+        return invalid_value(cf, cmd, args[2], "must be a size of at least 4m");
     }
     main->zone =
         ngx_shared_memory_add(cf, &args[1], static_cast<size_t>(size), &ngx_http_ads_module);
@@ -121,8 +117,7 @@ char* set_frequency(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     auto* main = main_of(conf);
     const ngx_int_t rc = size_parameter(arguments(cf)[1], "size=", main->frequency);
     if (rc != NGX_OK || main->frequency < (64 << 10)) {
-        return complain(cf, "ads: %V: \"%V\" is no good size; write size=64m, at least size=64k",
-                        &cmd->name, &arguments(cf)[1]);
+        return invalid_parameter(cf, cmd, arguments(cf)[1], "must be size=SIZE, at least size=64k");
     }
     return conf_ok();
 }
@@ -137,8 +132,8 @@ char* set_keeper(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
         main->nice = ngx_atoi(value->data + 5, value->len - 5);
     }
     if (main->nice < 0 || main->nice > kMostNice) {
-        return complain(cf, "ads: invalid parameter \"%V\" in \"%V\": must be nice=0 to nice=%d",
-                        value, &cmd->name, static_cast<int>(kMostNice));
+        return invalid_parameter(cf, cmd, *value, "must be nice=0 to nice=%d",
+                                 static_cast<int>(kMostNice));
     }
     return conf_ok();
 }
@@ -161,10 +156,7 @@ char* set_reservation(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     }
     const ngx_int_t parsed = ngx_parse_time(value, 1);
     if (parsed == NGX_ERROR || parsed < kShortestReservation || parsed > kLongestReservation) {
-        return complain(cf,
-                        "ads: %V: \"%V\" is no time to wait for a pixel; write one from 15s to "
-                        "1h, like 120s",
-                        &cmd->name, value);
+        return invalid_value(cf, cmd, *value, "must be a time from 15s to 1h");
     }
     main->reservation = parsed;
     return conf_ok();
@@ -188,18 +180,13 @@ char* set_token_ttl(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
             life = &main->lives.conversion;
             text.remove_prefix(11);
         } else if (i != 1) {
-            return complain(cf,
-                            "ads: %V has no parameter \"%V\"; it knows \"click=TIME\" and "
-                            "\"conversion=TIME\"",
-                            &cmd->name, &args[i]);
+            return invalid_parameter(cf, cmd, args[i],
+                                     "must be \"click=TIME\" or \"conversion=TIME\"");
         }
         ngx_str_t value = str(text);
         const ngx_int_t parsed = ngx_parse_time(&value, 0);
         if (parsed == NGX_ERROR || parsed < 1000 || parsed > kLongest) {
-            return complain(cf,
-                            "ads: %V: \"%V\" is no life for a token; write a time from 1s to "
-                            "400d, like 1h",
-                            &cmd->name, &args[i]);
+            return invalid_value(cf, cmd, args[i], "must be a time from 1s to 400d");
         }
         *life = parsed;
     }
@@ -215,12 +202,13 @@ char* read_secret(ngx_conf_t* cf, MainConf* main) {
     std::string error;
     if (const int rc = read_file(path, text); rc != 0) {
         return complain(cf,
-                        "ads: ads_secret \"%V\" cannot be read: %s; make one with \"nginx-ads "
-                        "key generate\"",
+                        "ads: cannot read ads_secret \"%V\": %s; create one with \"nginx-ads key "
+                        "generate\"",
                         &main->secret_path, std::strerror(rc));
     }
     if (stat(path, &info) == 0 && (info.st_mode & 077) != 0) {
-        return complain(cf, "ads: ads_secret \"%V\" can be read by others: chmod 600",
+        return complain(cf,
+                        "ads: ads_secret \"%V\" is readable by other users: run chmod 600 on it",
                         &main->secret_path);
     }
     auto ring = KeyRing::parse(text, error);
@@ -235,8 +223,8 @@ bool open_state(MainConf& main, ngx_log_t* log) {
     auto& setup = *main.setup;
     if (main.state_path.data == nullptr) {
         if (!setup.frequency.without_file(main.frequency)) {
-            ngx_log_error(NGX_LOG_EMERG, log, errno, "ads: ads_frequency: no memory for %uz bytes",
-                          main.frequency);
+            ngx_log_error(NGX_LOG_EMERG, log, errno,
+                          "ads: cannot allocate %uz bytes for ads_frequency", main.frequency);
             return false;
         }
         return true;
@@ -277,8 +265,8 @@ ngx_int_t init_zone(ngx_shm_zone_t* zone, void* old) {
         zone->data = old;  // a reload: the same memory
         if (!Zone::is_ours(old)) {
             ngx_log_error(NGX_LOG_EMERG, zone->shm.log, 0,
-                          "ads: zone \"%V\" was made by another version of the module: upgrade "
-                          "the binary (USR2) or restart, a reload is not enough",
+                          "ads: zone \"%V\" was created by another version of the module: restart "
+                          "nginx or upgrade the binary (USR2); a reload is not enough",
                           &zone->shm.name);
             return NGX_ERROR;
         }
@@ -433,13 +421,15 @@ char* init_main_conf(ngx_conf_t* cf, void* conf) {
     };
     for (const auto& directive : needed) {
         if (!directive.set) {
-            return complain(cf, "ads: %s needs %s in the http block",
+            return complain(cf, "ads: \"%s\" requires \"%s\" in the http block",
                             main->needed_by != nullptr ? main->needed_by : "ads_zone",
                             directive.name);
         }
     }
     if (main->from_postgres && main->postgres.data == nullptr) {
-        return complain(cf, "ads: \"ads_catalog postgres\" needs ads_postgres in the http block");
+        return complain(cf,
+                        "ads: \"ads_catalog postgres\" requires \"ads_postgres\" in the http "
+                        "block");
     }
     if (main->serves && !main->tracks) {
         ngx_conf_log_error(NGX_LOG_WARN, cf, 0,

@@ -154,11 +154,35 @@ inline ngx_str_t* arguments(ngx_conf_t* cf) noexcept {
     return static_cast<ngx_str_t*>(cf->args->elts);
 }
 
-// Logs what is wrong with a directive, so that the line and file are named.
+// Logs an error of a directive with its file and line.
 template <class... Args>
 char* complain(ngx_conf_t* cf, const char* format, Args... args) noexcept {
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, format, args...);
     return conf_error();
+}
+
+// An error about one argument: what `must` says is formatted with `args`.
+template <class... Args>
+char* invalid_argument(ngx_conf_t* cf, ngx_command_t* cmd, const char* kind, ngx_str_t argument,
+                       const char* must, Args... args) noexcept {
+    u_char text[NGX_MAX_CONF_ERRSTR];
+    const u_char* end = ngx_snprintf(text, sizeof text, must, args...);
+    return complain(cf, "ads: invalid %s \"%V\" in \"%V\": %*s", kind, &argument, &cmd->name,
+                    static_cast<size_t>(end - text), text);
+}
+
+// For an argument known by its position: `ads_state`'s folder.
+template <class... Args>
+char* invalid_value(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t value, const char* must,
+                    Args... args) noexcept {
+    return invalid_argument(cf, cmd, "value", value, must, args...);
+}
+
+// For an argument known by its name: `dedupe=8m`.
+template <class... Args>
+char* invalid_parameter(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t parameter, const char* must,
+                        Args... args) noexcept {
+    return invalid_argument(cf, cmd, "parameter", parameter, must, args...);
 }
 
 extern ngx_command_t commands[];

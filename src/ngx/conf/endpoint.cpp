@@ -41,7 +41,8 @@ char* handle_alone(ngx_conf_t* cf, ngx_command_t* cmd, ngx_http_handler_pt handl
     auto* core = static_cast<ngx_http_core_loc_conf_t*>(
         ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module));
     if (core->handler != nullptr) {
-        return complain(cf, "ads: %V: this location already has a handler", &cmd->name);
+        return complain(cf, "ads: \"%V\" is not allowed here: the location already has a handler",
+                        &cmd->name);
     }
     core->handler = handler;
     static_cast<LocConf*>(ngx_http_conf_get_module_loc_conf(cf, ngx_http_ads_module))->answers =
@@ -159,10 +160,9 @@ char* set_base(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
                            : base.starts_with("https://") || base.starts_with("http://");
     if (!start || !base.ends_with('/') ||
         base.find_first_not_of(kSafeInUrl) != std::string_view::npos) {
-        return complain(cf,
-                        "ads: %V: \"%V\" is no prefix for URLs; write a path like /spot/ or "
-                        "https://ads.example.com/spot/, ending in a slash",
-                        &cmd->name, &arguments(cf)[1]);
+        return invalid_value(cf, cmd, arguments(cf)[1],
+                             "must be a path such as /spot/ or a URL such as "
+                             "https://ads.example.com/spot/, ending in a slash");
     }
     loc->base = arguments(cf)[1];
     main_of(cf).tracks |= !base.starts_with('/');
@@ -181,10 +181,9 @@ char* set_track(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     if (cf->args->nelts == 2) {
         const auto type = named<EventType>(view(arguments(cf)[1]));
         if (!type || *type == EventType::serve) {
-            return complain(cf,
-                            "ads: %V: \"%V\" is no event; write impression, viewable, click or "
-                            "conversion, or nothing to read type= from the query",
-                            &cmd->name, &arguments(cf)[1]);
+            return invalid_value(cf, cmd, arguments(cf)[1],
+                                 "must be impression, viewable, click or conversion, or absent to "
+                                 "take the type= of the query");
         }
         loc->track = static_cast<ngx_int_t>(*type);
     }
@@ -197,10 +196,7 @@ char* set_status(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
             return handle(cf, cmd, health_handler);
         }
         if (view(arguments(cf)[1]) != "detail") {
-            return complain(cf,
-                            "ads: invalid parameter \"%V\" in \"%V\": must be \"detail\" or "
-                            "\"health\"",
-                            &arguments(cf)[1], &cmd->name);
+            return invalid_parameter(cf, cmd, arguments(cf)[1], "must be \"detail\" or \"health\"");
         }
         static_cast<LocConf*>(conf)->detail = 1;
     }

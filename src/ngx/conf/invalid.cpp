@@ -51,7 +51,7 @@ char* set_list(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t* argument, size_t s
                std::vector<std::unique_ptr<File>>& files, File*& file) noexcept {
     ngx_str_t path = str(view(*argument).substr(skip));
     if (path.len == 0 || file != nullptr) {
-        return complain(cf, "ads: %V: \"%V\" is no good; name one file", &cmd->name, argument);
+        return invalid_parameter(cf, cmd, *argument, "must name one file");
     }
     if (ngx_conf_full_name(cf->cycle, &path, 1) != NGX_OK) {
         return conf_error();
@@ -67,7 +67,7 @@ char* set_list(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t* argument, size_t s
     std::string error;
     // `nginx -s stop` must work whatever stands in a list.
     if (ngx_process != NGX_PROCESS_SIGNALLER && !file->read(error)) {
-        return complain(cf, "ads: %V: \"%V\" is no good list: %s", &cmd->name, &path,
+        return complain(cf, "ads: invalid list \"%V\" in \"%V\": %s", &path, &cmd->name,
                         error.c_str());
     }
     return conf_ok();
@@ -78,10 +78,7 @@ char* set_click_min(ngx_conf_t* cf, ngx_command_t* cmd, InvalidConf* invalid,
     ngx_str_t value = str(view(*argument).substr(10));
     const ngx_int_t parsed = ngx_parse_time(&value, 0);
     if (value.len == 0 || parsed == NGX_ERROR || parsed > kLongestClickMin) {
-        return complain(cf,
-                        "ads: %V: \"%V\" is no time before a click; write one from 0 to 60s, "
-                        "like 500ms",
-                        &cmd->name, argument);
+        return invalid_parameter(cf, cmd, *argument, "must be a time from 0 to 60s");
     }
     invalid->click_min = parsed;
     return conf_ok();
@@ -98,8 +95,7 @@ char* set_except(ngx_conf_t* cf, ngx_command_t* cmd, InvalidConf* invalid,
             for (const Invalid rule : kRules) {
                 names += (names.empty() ? "" : ", ") + std::string(name_of(rule));
             }
-            return complain(cf, "ads: %V: \"%V\" names no reason to leave out; those are %s",
-                            &cmd->name, argument, names.c_str());
+            return invalid_parameter(cf, cmd, *argument, "must be a list of %s", names.c_str());
         }
         invalid->rules &= ~bit(*reason);
         if (comma == rest.npos) {
@@ -124,10 +120,9 @@ char* set_parameter(ngx_conf_t* cf, ngx_command_t* cmd, InvalidLists& lists, Inv
     if (text.starts_with("except=")) {
         return set_except(cf, cmd, invalid, argument);
     }
-    return complain(cf,
-                    "ads: %V has no parameter \"%V\"; it knows bots=FILE, networks=FILE, "
-                    "click_min=TIME and except=REASON,…, or on or off alone",
-                    &cmd->name, argument);
+    return invalid_parameter(cf, cmd, *argument,
+                             "must be bots=FILE, networks=FILE, click_min=TIME or "
+                             "except=REASON,…, or on or off alone");
 }
 
 }  // namespace

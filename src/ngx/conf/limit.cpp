@@ -10,8 +10,9 @@ namespace ads::ngx {
 namespace {
 
 constexpr size_t kSmallest = 64 << 10;
+constexpr const char* kZoneForm = "must be zone=NAME or zone=NAME:SIZE";
 
-// What a directive says, before it is known whether its zone is new.
+// The parameters of one directive, before its zone is looked up.
 struct Written {
     ngx_str_t name{};
     ngx_str_t key{};
@@ -29,28 +30,21 @@ char* read_zone(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t* argument, Written
         ngx_str_t size = str(text.substr(colon + 1));
         const ssize_t parsed = ngx_parse_size(&size);
         if (parsed == NGX_ERROR || to.name.len == 0) {
-            return complain(cf, "ads: %V: \"%V\" is no zone; write it like zone=track:10m",
-                            &cmd->name, argument);
+            return invalid_parameter(cf, cmd, *argument, kZoneForm);
         }
         if (parsed < static_cast<ssize_t>(kSmallest)) {
-            return complain(cf, "ads: %V: \"%V\" is too small; it wants at least 64k", &cmd->name,
-                            argument);
+            return invalid_parameter(cf, cmd, *argument, "must have a size of at least 64k");
         }
         to.size = static_cast<size_t>(parsed);
     }
-    return to.name.len > 0
-               ? conf_ok()
-               : complain(cf, "ads: %V: \"%V\" is no zone; write it like zone=track:10m",
-                          &cmd->name, argument);
+    return to.name.len > 0 ? conf_ok() : invalid_parameter(cf, cmd, *argument, kZoneForm);
 }
 
 char* read_rate(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t* argument, Written& to) noexcept {
     const ngx_int_t parsed = ngx_atoi(argument->data + 5, argument->len - 5);
     if (parsed < 1 || parsed > static_cast<ngx_int_t>(kRateMost)) {
-        return complain(cf,
-                        "ads: %V: \"%V\" is no number of requests; write rate=1 to rate=1000000, "
-                        "for all of the window",
-                        &cmd->name, argument);
+        return invalid_parameter(cf, cmd, *argument,
+                                 "must be rate=1 to rate=1000000, requests per window");
     }
     to.rule.rate = static_cast<uint32_t>(parsed);
     return conf_ok();
@@ -61,8 +55,7 @@ char* read_window(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t* argument, Writt
     const ngx_int_t parsed = ngx_parse_time(&time, 0);
     if (parsed == NGX_ERROR || parsed < static_cast<ngx_int_t>(kRateShortest) ||
         parsed > static_cast<ngx_int_t>(kRateLongest)) {
-        return complain(cf, "ads: %V: \"%V\" is no window; write a time from 1s to 1d, like 60s",
-                        &cmd->name, argument);
+        return invalid_parameter(cf, cmd, *argument, "must be a time from 1s to 1d");
     }
     to.rule.window = static_cast<uint32_t>(parsed);
     return conf_ok();
@@ -83,8 +76,8 @@ char* read_argument(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t* argument, Wri
         to.key = str(text.substr(4));
         return text.find('$') != std::string_view::npos
                    ? conf_ok()
-                   : complain(cf, "ads: %V: \"%V\" has no variable; write it like key=$cookie_id",
-                              &cmd->name, argument);
+                   : invalid_parameter(cf, cmd, *argument,
+                                       "must contain a variable, such as key=$cookie_id");
     }
     if (text == "status=429" || text == "status=silent") {
         to.over = text == "status=429" ? OverLimit::refuse : OverLimit::silent;
@@ -94,10 +87,9 @@ char* read_argument(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t* argument, Wri
         to.dry_run = true;
         return conf_ok();
     }
-    return complain(cf,
-                    "ads: %V has no parameter \"%V\"; it knows zone=NAME:SIZE, rate=NUMBER, "
-                    "window=TIME, key=$variable, status=429, status=silent and dry_run",
-                    &cmd->name, argument);
+    return invalid_parameter(cf, cmd, *argument,
+                             "must be zone=NAME:SIZE, rate=NUMBER, window=TIME, key=$variable, "
+                             "status=429, status=silent or dry_run");
 }
 
 ngx_int_t init_zone(ngx_shm_zone_t* shared, void* old) {
@@ -146,9 +138,9 @@ LimitZone* find_zone(const MainConf& main, std::string_view name) noexcept {
 LimitZone* declare(ngx_conf_t* cf, ngx_command_t* cmd, MainConf& main, Written& written) noexcept {
     if (written.size == 0 || written.rule.rate == 0 || written.rule.window == 0) {
         complain(cf,
-                 "ads: %V: nothing is known of zone \"%V\" so far; its first use wants "
-                 "zone=%V:SIZE, rate=NUMBER and window=TIME",
-                 &cmd->name, &written.name, &written.name);
+                 "ads: the first use of zone \"%V\" in \"%V\" must set zone=%V:SIZE, "
+                 "rate=NUMBER and window=TIME",
+                 &written.name, &cmd->name, &written.name);
         return nullptr;
     }
     if (main.limits == nullptr) {
@@ -203,7 +195,7 @@ char* set_rate_limit(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
         }
     }
     if (written.name.len == 0) {
-        return complain(cf, "ads: %V wants a zone; write it like zone=track:10m", &cmd->name);
+        return complain(cf, "ads: \"%V\" must have a \"zone\" parameter", &cmd->name);
     }
     LimitZone* zone = find_zone(*main, view(written.name));
     if (zone == nullptr) {
@@ -214,9 +206,9 @@ char* set_rate_limit(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     } else if (!agrees(*zone, written)) {
         const ngx_uint_t window = zone->rule.window;
         return complain(cf,
-                        "ads: %V: zone \"%V\" has %uz bytes, rate=%uD, window=%Mms and %s%V where "
-                        "it is first used; all who share it must say the same",
-                        &cmd->name, &zone->name, zone->size, zone->rule.rate,
+                        "ads: conflicting parameters for zone \"%V\" in \"%V\": it was first used "
+                        "with %uz bytes, rate=%uD, window=%Mms and %s%V",
+                        &zone->name, &cmd->name, zone->size, zone->rule.rate,
                         static_cast<ngx_msec_t>(window), zone->key.len > 0 ? "key=" : "no key",
                         &zone->key);
     }
@@ -226,7 +218,7 @@ char* set_rate_limit(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     const auto* all = loc->limits == nullptr ? nullptr : static_cast<LimitConf*>(loc->limits->elts);
     for (ngx_uint_t i = 0; all != nullptr && i < loc->limits->nelts; i++) {
         if (all[i].zone == zone) {
-            return complain(cf, "ads: %V: zone \"%V\" is used twice here", &cmd->name, &zone->name);
+            return complain(cf, "ads: duplicate zone \"%V\" in \"%V\"", &zone->name, &cmd->name);
         }
     }
     auto* limit = all == nullptr ? nullptr : static_cast<LimitConf*>(ngx_array_push(loc->limits));

@@ -37,11 +37,11 @@ char* check_postgres(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t& conninfo) {
     if (conninfo.len == 0 || !check_conninfo(std::string(view(conninfo)), error)) {
         const bool secret = view(conninfo).find('@') != std::string_view::npos;
         return complain(cf,
-                        "ads: %V: no connection string: %s; write it like "
+                        "ads: invalid connection string in \"%V\": %s; must be like "
                         "\"hostaddr=127.0.0.1 dbname=ads user=edge\"",
                         &cmd->name,
                         conninfo.len == 0 ? "it is empty"
-                        : secret          ? "libpq does not understand this URI"
+                        : secret          ? "libpq cannot parse this URI"
                                           : error.c_str());
     }
     return conf_ok();
@@ -60,14 +60,11 @@ char* catalog_from_postgres(ngx_conf_t* cf, ngx_command_t* cmd, MainConf* main) 
         }
         const ngx_int_t rc = time_parameter(args[i], "poll=", main->poll);
         if (rc == NGX_DECLINED) {
-            return complain(cf,
-                            "ads: %V postgres has no parameter \"%V\"; it knows \"poll=TIME\" and "
-                            "\"listen=CONNINFO\"",
-                            &cmd->name, &args[i]);
+            return invalid_parameter(cf, cmd, args[i],
+                                     "must be \"poll=TIME\" or \"listen=CONNINFO\"");
         }
         if (rc == NGX_ERROR) {
-            return complain(cf, "ads: %V: \"%V\" is no time; write it like poll=30s", &cmd->name,
-                            &args[i]);
+            return invalid_parameter(cf, cmd, args[i], "must be a time, such as poll=30s");
         }
     }
     return conf_ok();
@@ -81,7 +78,7 @@ bool check_size(const MainConf& main, ngx_log_t* log) {
     }
     ngx_log_error(
         NGX_LOG_EMERG, log, 0,
-        "ads: the compiled catalog has %uz bytes, zone \"%V\" holds %uz: give ads_zone at "
+        "ads: the compiled catalog has %uz bytes, zone \"%V\" holds %uz: set ads_zone to at "
         "least %uzm",
         compiled.bytes.size(), &main.zone->shm.name, capacity,
         Zone::needed(compiled.bytes.size()) >> 20);
@@ -108,10 +105,8 @@ char* take_sync(ngx_conf_t* cf, ngx_command_t* cmd, SpoolSyncMode& sync) noexcep
             std::find_if(std::begin(kSyncModes), std::end(kSyncModes),
                          [&](const auto& one) { return one.name == view(args[i]).substr(5); });
         if (found == std::end(kSyncModes)) {
-            return complain(cf,
-                            "ads: invalid parameter \"%V\" in \"%V\": must be sync=interval, "
-                            "sync=always or sync=off",
-                            &args[i], &cmd->name);
+            return invalid_parameter(cf, cmd, args[i],
+                                     "must be sync=interval, sync=always or sync=off");
         }
         sync = found->mode;
         std::copy(args + i + 1, args + cf->args->nelts, args + i);
@@ -132,8 +127,8 @@ char* set_postgres(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
         if (view(args[i]).starts_with("batch=")) {
             const ngx_int_t batch = ngx_atoi(args[i].data + 6, args[i].len - 6);
             if (batch < 1 || batch > kMaxBatch) {
-                return complain(cf, "ads: %V: \"%V\" is no batch; write batch=1 to batch=%d",
-                                &cmd->name, &args[i], static_cast<int>(kMaxBatch));
+                return invalid_parameter(cf, cmd, args[i], "must be batch=1 to batch=%d",
+                                         static_cast<int>(kMaxBatch));
             }
             main->batch = batch;
             continue;
@@ -141,10 +136,9 @@ char* set_postgres(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
         if (view(args[i]).starts_with("connections=")) {
             main->connections = ngx_atoi(args[i].data + 12, args[i].len - 12);
             if (main->connections < 1 || main->connections > kMaxConnections) {
-                return complain(cf,
-                                "ads: invalid parameter \"%V\" in \"%V\": must be connections=1 "
-                                "to connections=%d",
-                                &args[i], &cmd->name, static_cast<int>(kMaxConnections));
+                return invalid_parameter(cf, cmd, args[i],
+                                         "must be connections=1 to connections=%d",
+                                         static_cast<int>(kMaxConnections));
             }
             continue;
         }
@@ -153,14 +147,12 @@ char* set_postgres(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
             rc = time_parameter(args[i], "timeout=", main->timeout);
         }
         if (rc == NGX_DECLINED) {
-            return complain(cf,
-                            "ads: %V has no parameter \"%V\"; it knows \"batch=NUMBER\", "
-                            "\"connections=NUMBER\", \"interval=TIME\" and \"timeout=TIME\"",
-                            &cmd->name, &args[i]);
+            return invalid_parameter(cf, cmd, args[i],
+                                     "must be \"batch=NUMBER\", \"connections=NUMBER\", "
+                                     "\"interval=TIME\" or \"timeout=TIME\"");
         }
         if (rc == NGX_ERROR) {
-            return complain(cf, "ads: %V: \"%V\" is no time; write it like 200ms or 30s",
-                            &cmd->name, &args[i]);
+            return invalid_parameter(cf, cmd, args[i], "must be a time, such as 200ms or 30s");
         }
     }
     return check_postgres(cf, cmd, main->postgres);
@@ -176,12 +168,10 @@ char* set_catalog(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
         return catalog_from_postgres(cf, cmd, main);
     }
     if (view(args[1]) != "file") {
-        return complain(cf,
-                        "ads: %V: unknown source \"%V\"; write \"%V file PATH\" or \"%V postgres\"",
-                        &cmd->name, &args[1], &cmd->name, &cmd->name);
+        return invalid_value(cf, cmd, args[1], "must be \"file PATH\" or \"postgres\"");
     }
     if (cf->args->nelts != 3) {
-        return complain(cf, "ads: %V: write \"%V file PATH\", one path", &cmd->name, &cmd->name);
+        return complain(cf, "ads: \"%V file\" must have one path", &cmd->name);
     }
     main->catalog_path = args[2];
     return ngx_conf_full_name(cf->cycle, &main->catalog_path, 1) == NGX_OK ? conf_ok()
@@ -196,7 +186,7 @@ char* read_catalog(ngx_conf_t* cf, MainConf* main) {
     setup.catalog_path.assign(view(main->catalog_path));
     std::string text;
     if (const int rc = read_regular_file(setup.catalog_path.c_str(), text); rc != 0) {
-        return complain(cf, "ads: ads_catalog \"%V\" cannot be read: %s", &main->catalog_path,
+        return complain(cf, "ads: cannot read ads_catalog \"%V\": %s", &main->catalog_path,
                         read_error(rc));
     }
     setup.compiled = catalog::compile(text, ngx_time(), catalog_options(*main));
@@ -233,8 +223,8 @@ bool read_saved_catalog(MainConf& main, ngx_log_t* log) {
                 return check_size(main, log);
             }
             ngx_log_error(NGX_LOG_WARN, log, 0,
-                          "ads: the catalog saved in \"%s\" is no good any more: no ads until "
-                          "PostgreSQL is read",
+                          "ads: the catalog saved in \"%s\" is no longer valid: no ads are served "
+                          "until one is read from PostgreSQL",
                           setup.catalog_path.c_str());
         }
     }

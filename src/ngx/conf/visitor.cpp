@@ -1,5 +1,4 @@
-// Directives about the visitor: where, on what, in which language, who, and
-// whether we may know.
+// Directives about the visitor: location, device, language, identifiers and consent.
 #include <algorithm>
 #include <string>
 
@@ -14,6 +13,7 @@ constexpr std::string_view kTokenChars =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
 
 constexpr ngx_int_t kMostAnonymous = 1'000'000'000;
+constexpr const char* kNameForm = "must be 1 to 64 letters, digits, \"_\", \"-\" or \".\"";
 
 bool is_variable_name(std::string_view text) noexcept {
     return !text.empty() && text.find_first_not_of(
@@ -42,10 +42,9 @@ char* add_consent_cookie(ngx_conf_t* cf, ngx_command_t* cmd, ConsentSources& sou
     }
     if (!is_name(name) || !keys || !is_name(keys->identifiers) || !is_name(keys->personalize) ||
         !sources.cookie.empty()) {
-        return complain(cf,
-                        "ads: %V: \"%V\" is no good; write cookie=NAME, cookie=NAME:json.key or "
-                        "cookie=NAME:identifiers=json.key,personalize=json.key, once",
-                        &cmd->name, argument);
+        return invalid_parameter(cf, cmd, *argument,
+                                 "must be cookie=NAME, cookie=NAME:json.key or "
+                                 "cookie=NAME:identifiers=json.key,personalize=json.key, once");
     }
     sources.cookie = name;
     sources.cookie_keys = *keys;
@@ -61,10 +60,10 @@ char* add_iab(ngx_conf_t* cf, ngx_command_t* cmd, ConsentSources& sources, bool&
     const bool other = vendor != 0 && sources.vendor != 0 && sources.vendor != vendor;
     if (vendor < 0 || vendor > 65'535 || (vendor == 0 && argument->len > 3) || asked || other) {
         ngx_str_t name = str(view(*argument).substr(0, 3));
-        return complain(cf,
-                        "ads: %V: \"%V\" is no good; write %V=ID with the vendor's id from the "
-                        "Global Vendor List, 1 to 65535, once and the same for tcf and gpp",
-                        &cmd->name, argument, &name);
+        return invalid_parameter(cf, cmd, *argument,
+                                 "must be %V=ID, once, with the vendor's id in the Global Vendor "
+                                 "List, 1 to 65535, the same for tcf and gpp",
+                                 &name);
     }
     asked = true;
     sources.vendor = vendor != 0 ? static_cast<VendorId>(vendor) : sources.vendor;
@@ -101,10 +100,9 @@ char* add_consent_source(ngx_conf_t* cf, ngx_command_t* cmd, ConsentConf* consen
     if (text.starts_with('$')) {
         return add_consent_variable(cf, consent, *argument);
     }
-    return complain(cf,
-                    "ads: %V: \"%V\" is no source here; write cookie=NAME[:json.key], "
-                    "tcf[=vendor id], gpp[=vendor id], gpc, a $variable, each once, or off alone",
-                    &cmd->name, argument);
+    return invalid_parameter(cf, cmd, *argument,
+                             "must be cookie=NAME[:json.key], tcf[=ID], gpp[=ID], gpc or a "
+                             "$variable, each once, or off alone");
 }
 
 // One of the parameters of ads_session_cookie, added to the attributes.
@@ -116,8 +114,7 @@ char* add_cookie_attribute(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t* argume
         ngx_str_t time = str(value("max_age="));
         const ngx_int_t seconds = ngx_parse_time(&time, 1);
         if (seconds == NGX_ERROR || seconds < 1 || seconds > 400 * 86'400) {
-            return complain(cf, "ads: %V: \"%V\" is no age for a cookie; write a time up to 400d",
-                            &cmd->name, argument);
+            return invalid_parameter(cf, cmd, *argument, "must be a time from 1s to 400d");
         }
         attributes += "; Max-Age=" + std::to_string(seconds);
     } else if (text.starts_with("domain=") && is_name(value("domain="))) {
@@ -128,10 +125,8 @@ char* add_cookie_attribute(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t* argume
                       : text.ends_with("strict") ? "; SameSite=Strict"
                                                  : "; SameSite=Lax";
     } else {
-        return complain(cf,
-                        "ads: %V has no parameter \"%V\"; it knows max_age=TIME, domain=NAME and "
-                        "samesite=lax|strict|none",
-                        &cmd->name, argument);
+        return invalid_parameter(cf, cmd, *argument,
+                                 "must be max_age=TIME, domain=NAME or samesite=lax|strict|none");
     }
     return conf_ok();
 }
@@ -172,10 +167,9 @@ char* set_value(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
 char* set_origin(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     const std::string_view text = view(arguments(cf)[1]);
     if (text.find('$') == std::string_view::npos && !valid_origin(text)) {
-        return complain(cf,
-                        "ads: invalid value \"%V\" in \"%V\": must be like https://example.com, "
-                        "with a port if need be, without a path",
-                        &arguments(cf)[1], &cmd->name);
+        return invalid_value(cf, cmd, arguments(cf)[1],
+                             "must be a scheme and a host such as https://example.com, optionally "
+                             "with a port, without a path");
     }
     return set_value(cf, cmd, conf);
 }
@@ -184,13 +178,10 @@ char* set_key(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     auto* loc = static_cast<LocConf*>(conf);
     ngx_str_t* args = arguments(cf);
     if (!is_name(view(args[1]))) {
-        return complain(cf,
-                        "ads: %V: \"%V\" is no name for a key; write letters, digits, _ - . only",
-                        &cmd->name, &args[1]);
+        return invalid_value(cf, cmd, args[1], kNameForm);
     }
     if (cf->args->nelts == 4 && view(args[3]) != "personal") {
-        return complain(cf, "ads: %V has no parameter \"%V\"; it knows \"personal\"", &cmd->name,
-                        &args[3]);
+        return invalid_parameter(cf, cmd, args[3], "must be \"personal\"");
     }
     if (loc->keys == nullptr) {
         loc->keys = ngx_array_create(cf->pool, 4, sizeof(KeyConf));
@@ -210,9 +201,7 @@ char* set_session_cookie(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
         return const_cast<char*>("is duplicate");
     }
     if (!is_name(view(args[1]))) {
-        return complain(
-            cf, "ads: %V: \"%V\" is no name for a cookie; write letters, digits, _ - . only",
-            &cmd->name, &args[1]);
+        return invalid_value(cf, cmd, args[1], kNameForm);
     }
     loc->cookie = pnew<CookieConf>(cf->pool);
     if (loc->cookie == nullptr) {
@@ -252,7 +241,7 @@ char* set_consent(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     if (view(args[1]) == "off" && cf->args->nelts == 2) {
         consent->off = true;
         ngx_conf_log_error(NGX_LOG_WARN, cf, 0,
-                           "ads: ads_consent is off here: sessions and users are kept without "
+                           "ads: ads_consent is off here: sessions and users are stored without "
                            "anybody's consent");
         return conf_ok();
     }
@@ -277,9 +266,7 @@ char* set_anonymous_cap(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     }
     const ngx_int_t cap = ngx_atoi(args[1].data, args[1].len);
     if (cap == NGX_ERROR || cap > kMostAnonymous) {
-        return complain(
-            cf, "ads: %V: \"%V\" is no number of serves a day; write 0 to 1000000000, or off",
-            &cmd->name, &args[1]);
+        return invalid_value(cf, cmd, args[1], "must be a number from 0 to 1000000000, or off");
     }
     loc->anonymous_cap = cap;
     return conf_ok();

@@ -40,9 +40,8 @@ struct Serve : AdRequest {
     AdUrls urls{{}};
 };
 
-constexpr InputError kBadOrigin{
-    "bad_origin",
-    "absolute=1 needs a Host header with a host name and perhaps a port, or a valid ads_origin"};
+constexpr InputError kBadOrigin{"bad_origin",
+                                "absolute=1 requires a valid Host header or a valid ads_origin"};
 
 InputError find_base(Serve& s) {
     const LocConf* conf = loc_conf(s.r);

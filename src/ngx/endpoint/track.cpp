@@ -36,7 +36,7 @@ InputError event_type(ngx_http_request_t* r, const Query& query, EventType& type
     }
     const auto asked = named<EventType>(query.get("type"));
     if (!asked || *asked == EventType::serve) {
-        return {"bad_type", "type is impression, viewable, click or conversion"};
+        return {"bad_type", "type must be impression, viewable, click or conversion"};
     }
     type = *asked;
     return {};

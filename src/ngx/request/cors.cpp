@@ -109,10 +109,10 @@ char* set_cors(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
             return conf_error();
         }
         if (!parse_origin(view(args[i]), *origin)) {
-            return complain(cf,
-                            "ads: %V: \"%V\" is no origin; write https://example.com or "
-                            "https://*.example.com, in small letters, without a path, or off alone",
-                            &cmd->name, &args[i]);
+            return invalid_value(cf, cmd, args[i],
+                                 "must be an origin such as https://example.com or "
+                                 "https://*.example.com, in lower case, without a path, or off "
+                                 "alone");
         }
         ancestors += " " + std::string(view(args[i]));
         if (origin->tail.len == 0) {

@@ -131,7 +131,7 @@ void follow_file(File& file, const char* what, ngx_log_t* log, bool speak) noexc
                       file.path().c_str(), file.list().size());
     } else {
         ngx_log_error(NGX_LOG_ERR, log, 0,
-                      "ads: list of %s \"%s\" refused, the one before stays: %s", what,
+                      "ads: list of %s \"%s\" refused, the previous one is kept: %s", what,
                       file.path().c_str(), error.c_str());
     }
 }

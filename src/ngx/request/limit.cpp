@@ -105,7 +105,7 @@ void log(ngx_http_request_t* r, LimitZone& zone, const char* what) noexcept {
     zone.unlogged = 0;
     ngx_log_error(NGX_LOG_WARN, r->connection->log, 0,
                   "ads: ads_rate_limit: more than %uD requests in %Ms, %s, zone \"%V\"; %uL others "
-                  "since the last such line",
+                  "since the last message",
                   zone.rule.rate, static_cast<ngx_msec_t>(zone.rule.window / 1000), what,
                   &zone.name, others);
 }
@@ -181,13 +181,13 @@ ngx_int_t take(Limited& request, const LimitConf& limit) noexcept {
         return NGX_DECLINED;
     }
     if (limit.dry_run) {
-        log(r, *limit.zone, "which would be refused (dry_run)");
+        log(r, *limit.zone, "would be refused (dry_run)");
         return NGX_DECLINED;
     }
     if (over(r, limit) == OverLimit::refuse) {
         return refuse(r, limit, verdict);
     }
-    log(r, *limit.zone, "which counts for nothing (silent)");
+    log(r, *limit.zone, "not counted (silent)");
     request.seen->silenced = true;
     return NGX_DECLINED;
 }

@@ -36,22 +36,22 @@ struct Tracked {
 inline InputError describe_error(TokenError error) noexcept {
     switch (error) {
         case TokenError::expired:
-            return {"expired", "this token is too old"};
+            return {"expired", "the token has expired"};
         case TokenError::wrong_type:
-            return {"wrong_type", "this token is for another event"};
+            return {"wrong_type", "the token is for another event type"};
         case TokenError::future:
-            return {"future", "this token is from the future"};
+            return {"future", "the token was issued in the future"};
         case TokenError::unknown_key:
-            return {"unknown_key", "no key of ours has signed this token"};
+            return {"unknown_key", "the token was signed with an unknown key"};
         case TokenError::bad_mac:
-            return {"bad_mac", "this token is not authentic"};
+            return {"bad_mac", "the token's signature is invalid"};
         case TokenError::bad_version:
-            return {"bad_version", "this token is of an unknown version"};
+            return {"bad_version", "the token has an unknown version"};
         default:
-            return {"malformed", "t is a token of 96 characters"};
+            return {"malformed", "t must be a token of 96 characters"};
     }
 }
 
-inline constexpr InputError kCreativeGone{"gone", "this creative is gone"};
+inline constexpr InputError kCreativeGone{"gone", "the creative no longer exists"};
 
 }  // namespace ads::ngx

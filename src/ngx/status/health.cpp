@@ -16,7 +16,7 @@ struct Verdict {
 
 Verdict judge(Worker* worker) noexcept {
     if (worker == nullptr) {
-        return {"no_place", "this worker has no place in the zone or the state: see the error log"};
+        return {"no_place", "the worker has no slot in the zone or the state: see the error log"};
     }
     if (worker->process.is_exiting() && worker->process.is_newest()) {
         return {"shutting_down", "nginx is shutting down"};

@@ -33,7 +33,7 @@ InputError read_filter(const Query& query, Filter& filter) noexcept {
         uint32_t number = 0;
         if (name == "format") {
             if (value != "json" && value != "prometheus") {
-                return {"bad_format", "format is json or prometheus"};
+                return {"bad_format", "format must be json or prometheus"};
             }
             filter.prometheus = value == "prometheus";
             continue;
@@ -42,7 +42,7 @@ InputError read_filter(const Query& query, Filter& filter) noexcept {
             continue;
         }
         if (!read_number(value, number)) {
-            return {"bad_number", "ad_group, campaign, after and limit are whole numbers"};
+            return {"bad_number", "ad_group, campaign, after and limit must be whole numbers"};
         }
         if (name == "ad_group") {
             filter.ad_group = number;

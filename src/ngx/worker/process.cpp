@@ -32,7 +32,7 @@ bool Process::enter(ngx_log_t* log) noexcept {
     place_ = state_.enter(id_);
     pin_ = zone().enter(id_, process_alive);
     if (!may_serve()) {
-        ngx_log_error(NGX_LOG_CRIT, log_, 0, "ads: more than %ui workers share zone \"%V\"",
+        ngx_log_error(NGX_LOG_CRIT, log_, 0, "ads: more than %ui workers use zone \"%V\"",
                       ngx_uint_t{kMaxWorkers}, &conf_.zone->shm.name);
     }
     return pin_ != kNone;

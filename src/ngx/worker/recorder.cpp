@@ -142,8 +142,7 @@ void Recorder::tick() noexcept {
     live_left_ = process_.zone().head().live.is_watched(mono) ? kLiveSample : 0;
     if (writes_slow_ && mono - last_slow_write_ >= kSlowWritesEnd) {
         writes_slow_ = false;
-        ngx_log_error(NGX_LOG_NOTICE, process_.log(), 0,
-                      "ads: no slow write to the spool for a minute");
+        ngx_log_error(NGX_LOG_NOTICE, process_.log(), 0, "ads: writes to the spool are fast again");
     }
     State& state = process_.state();
     const uint32_t place = process_.place();
@@ -162,7 +161,7 @@ void Recorder::log_drops(const Flushed& flushed) noexcept {
         last_drop_log_ = second;
         ngx_str_t folder = str(process_.spool_folder());
         ngx_log_error(NGX_LOG_ERR, process_.log(), flushed.error,
-                      "ads: spool \"%V\" cannot be written, %uL events dropped so far", &folder,
+                      "ads: cannot write to spool \"%V\": %uL events dropped so far", &folder,
                       process_.state().total(Total::dropped));
     }
 }
@@ -182,8 +181,8 @@ void Recorder::watch_writes(int64_t took_ns) noexcept {
         writes_slow_ = true;
         ngx_str_t folder = str(process_.spool_folder());
         ngx_log_error(NGX_LOG_WARN, process_.log(), 0,
-                      "ads: a write to the spool \"%V\" took %uL ms, and all requests of this "
-                      "worker waited for it: put the spool on a faster disk",
+                      "ads: a write to the spool \"%V\" took %uL ms and blocked all requests of "
+                      "this worker: move the spool to a faster disk",
                       &folder, ms);
     }
 }

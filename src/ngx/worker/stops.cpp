@@ -16,8 +16,7 @@ void name_catalog(const Process& process) noexcept {
         return;
     }
     if (const int error = replace_file(path, wanted); error != 0) {
-        ngx_log_error(NGX_LOG_WARN, process.log(), error, "ads: \"%s\" cannot be written",
-                      path.c_str());
+        ngx_log_error(NGX_LOG_WARN, process.log(), error, "ads: cannot write \"%s\"", path.c_str());
     }
 }
 
@@ -47,15 +46,15 @@ bool Stops::follow(const Process& process, ngx_uint_t level) noexcept {
         error.clear();
     } else if (file_->version() == 0) {
         // Something was to be stopped; what, nobody can tell.
-        list_ = StopList::everything("the stop list cannot be read");
+        list_ = StopList::everything("cannot read the stop list");
     }
     if (!error.empty() && level >= NGX_LOG_ERR) {
         ngx_log_error(NGX_LOG_ERR, process.log(), 0, "ads: stop list \"%s\" refused, %s: %s",
                       file_->path().c_str(),
-                      file_->version() == 0 ? "all is stopped" : "the one before stays",
+                      file_->version() == 0 ? "everything is stopped" : "the previous one is kept",
                       error.c_str());
     } else if (error.empty() && level >= NGX_LOG_NOTICE) {
-        ngx_log_error(NGX_LOG_NOTICE, process.log(), 0, "ads: stop list \"%s\" read: %uz stopped",
+        ngx_log_error(NGX_LOG_NOTICE, process.log(), 0, "ads: stop list \"%s\" read: %uz entries",
                       file_->path().c_str(), list_.size());
     }
     return true;

@@ -13,7 +13,7 @@ TEST(CatalogFaults, Syntax) {
         {"", "$", "line 1, column 0: "},
         {"[]", "$", "must be an object, not an array"},
         {"7", "$", "must be an object, not 7"},
-        {"{\n \"version\": 1,\n \"version\": 1}", "$.version", "is there twice"},
+        {"{\n \"version\": 1,\n \"version\": 1}", "$.version", "is a duplicate key"},
         {"{\n \"placements\": [,]}", "$", "line 2, column 17: "},
         {R"({"version": 1} x)", "$", "end of file expected"},
         {"{\"version\": \"\xff\"}", "$", "line 1, column "},
@@ -30,14 +30,14 @@ TEST(CatalogFaults, Syntax) {
 TEST(CatalogFaults, Twice) {
     expect_faults({
         {with_campaign(R"("name": "a", "status": "active", "n\u0061me": "a")"),
-         "$.campaigns[0].name", "is there twice"},
+         "$.campaigns[0].name", "is a duplicate key"},
         {with_group(R"("price": {"model": "cpm", "model": "cpm"})"), kGroup + ".price.model",
-         "is there twice"},
+         "is a duplicate key"},
         {with_targeting(R"("keys": {"a": ["1"], "b": ["1"], "a": ["2"]})"), kTargeting + ".keys.a",
-         "is there twice"},
+         "is a duplicate key"},
         {with_creative(R"("id": 3, "type": "native", "content": {"title": "a", "title": "b"},
                           "click_url": "https://a.example/")"),
-         kCreative + ".content.title", "is there twice"},
+         kCreative + ".content.title", "is a duplicate key"},
     });
 }
 
@@ -110,7 +110,7 @@ TEST(CatalogFaults, Required) {
 
 TEST(CatalogFaults, KindsAndChoices) {
     expect_faults({
-        {with_top(R"("version": 2)"), "$.version", "must be 1, the only version there is, not 2"},
+        {with_top(R"("version": 2)"), "$.version", "must be 1, the only supported version, not 2"},
         {with_top(R"("version": "1")"), "$.version", R"(not "1")"},
         {with_top(R"("placements": {})"), "$.placements", "must be an array, not an object"},
         {with_top(R"("campaigns": [null])"), "$.campaigns[0]", "must be an object, not null"},
@@ -183,8 +183,8 @@ TEST(CatalogFaults, SizesAndLengths) {
         {with_placement(R"("id": "p", "width": 16385, "height": 1)"), at + ".width",
          "from 0 to 16384, not 16385"},
         {with_placement(R"("id": "p", "width": 1, "height": -1)"), at + ".height", "not -1"},
-        {with_placement(R"("id": "p", "width": 300)"), at + ".height", "go together"},
-        {with_placement(R"("id": "p", "width": 0, "height": 250)"), at + ".width", "go together"},
+        {with_placement(R"("id": "p", "width": 300)"), at + ".height", "set together"},
+        {with_placement(R"("id": "p", "width": 0, "height": 250)"), at + ".width", "set together"},
         {with_placement(R"("id": "p", "name": )" + text(201)), at + ".name",
          "at most 200 bytes, not 201"},
         {with_campaign(R"("advertiser": )" + text(101)), "$.campaigns[0].advertiser",
@@ -207,7 +207,7 @@ TEST(CatalogFaults, Targeting) {
     expect_faults({
         {with_targeting(R"("placements": ["p", "q"])"), kTargeting + ".placements[1]",
          R"(the id of a placement of this document, not "q")"},
-        {with_targeting(R"("geos": ["USA"])"), kTargeting + ".geos[0]", "a country like US"},
+        {with_targeting(R"("geos": ["USA"])"), kTargeting + ".geos[0]", "a country such as US"},
         {with_targeting(R"("geos": ["US-"])"), kTargeting + ".geos[0]", "not \"US-\""},
         {with_targeting(R"("geos": ["US-ABCD"])"), kTargeting + ".geos[0]", "region"},
         {with_targeting(R"("geos": ["!!US"])"), kTargeting + ".geos[0]", "region"},
@@ -238,10 +238,11 @@ TEST(CatalogFaults, Targeting) {
         {with_targeting(R"("keys": {"a": [""]})"), kTargeting + ".keys.a[0]", "1 to 200 bytes"},
         {with_targeting(R"("keys": {"a": [")" + std::string(201, 'x') + "\"]}"),
          kTargeting + ".keys.a[0]", "1 to 200 bytes, not 201"},
-        {with_targeting(R"("languages": ["e"])"), kTargeting + ".languages[0]", "like en or pt-BR"},
+        {with_targeting(R"("languages": ["e"])"), kTargeting + ".languages[0]",
+         "such as en or pt-BR"},
         {with_targeting(R"("languages": ["en_US"])"), kTargeting + ".languages[0]", "language tag"},
         {with_targeting(R"("languages": ["en-"])"), kTargeting + ".languages[0]", "language tag"},
-        {with_group(R"("exclusive": "category")"), kGroup + ".exclusive", "go with a category"},
+        {with_group(R"("exclusive": "category")"), kGroup + ".exclusive", "requires a category"},
         {with_group(R"("exclusive": "advertiser")"), kGroup + ".exclusive", "an advertiser"},
         {with_group(R"("exclusive": "page")"), kGroup + ".exclusive", "none, advertiser, category"},
     });

@@ -74,7 +74,7 @@ TEST(CatalogParts, PathsAndOrderAreThoseOfTheWhole) {
                               R"({"campaigns": [{"id": 1, "id": 1}]})"}) {
         const auto refused = parse(twice);
         ASSERT_EQ(refused.errors.size(), 1u) << twice;
-        EXPECT_NE(refused.errors[0].message.find("is there twice"), std::string::npos) << twice;
+        EXPECT_NE(refused.errors[0].message.find("is a duplicate key"), std::string::npos) << twice;
     }
 }
 

@@ -259,7 +259,7 @@ TEST(Catalog, Flights) {
     const std::string flight = R"("start": "2026-11-01T00:00:00Z", "end": "2026-12-01T00:00:00Z")";
     expect_faults({
         {with_campaign(R"("start": "tomorrow")"), "$.campaigns[0].start",
-         R"(like 2026-11-01T00:00:00Z, not "tomorrow")"},
+         R"(such as 2026-11-01T00:00:00Z, not "tomorrow")"},
         {with_campaign(R"("updated_at": 5)"), "$.campaigns[0].updated_at", "must be a string"},
         {with_campaign(R"("start": "2026-11-01T00:00:00Z", "end": "2026-11-01T00:00:00Z")"),
          "$.campaigns[0].end", "must be after the start, 2026-11-01T00:00:00Z"},
@@ -274,7 +274,7 @@ TEST(Catalog, Flights) {
         {with_group(R"("start": "2026-11-03T00:00:00Z", "end": "2026-11-02T00:00:00Z")", flight),
          kGroup + ".end", "must be after the start, 2026-11-03T00:00:00Z"},
         {with_campaign(R"("timezone": "Mars/Olympus")"), "$.campaigns[0].timezone",
-         R"(like Europe/Berlin, not "Mars/Olympus")"},
+         R"(such as Europe/Berlin, not "Mars/Olympus")"},
     });
     expect_good({with_group(flight, flight), with_group(flight),
                  with_group("", flight + R"(, "updated_at": "2026-10-01T08:00:00+02:00")")});

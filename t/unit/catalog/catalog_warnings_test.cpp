@@ -49,8 +49,8 @@ TEST(Warnings, ACreativeThatFitsNoPlacement) {
         List({"$.campaigns[0].ad_groups[0].creatives[0]: is an image of 320×50, which fits no "
               "placement: top is 728×90 for image; side is 300×250"}));
     EXPECT_EQ(found(with(R"("top", "side")", R"("width": 728, "height": 90)")),
-              List({"$.campaigns[0].ad_groups[0].targeting.placements[1]: none of its creatives "
-                    "fits: side is 300×250"}));
+              List({"$.campaigns[0].ad_groups[0].targeting.placements[1]: no creative fits: "
+                    "side is 300×250"}));
 }
 
 TEST(Warnings, WhatIsOverIsNotLookedAt) {
@@ -65,9 +65,10 @@ TEST(Warnings, AnUnknownCountry) {
     EXPECT_EQ(found(catalog(R"("targeting": {"geos": ["DE", "US-CA", "!GB", "XK"]})")), List());
     EXPECT_EQ(
         found(catalog(R"("targeting": {"geos": ["UK", "!ZZ-1"]})")),
-        List({"$.campaigns[0].ad_groups[0].targeting.geos: \"UK\" is no country of ISO 3166: "
+        List({"$.campaigns[0].ad_groups[0].targeting.geos: \"UK\" is not an ISO 3166 country code: "
               "the United Kingdom is GB",
-              "$.campaigns[0].ad_groups[0].targeting.geos: \"ZZ\" is no country of ISO 3166"}));
+              "$.campaigns[0].ad_groups[0].targeting.geos: \"ZZ\" is not an ISO 3166 country "
+              "code"}));
 }
 
 TEST(Warnings, ARunningVariantThatIsNotActive) {

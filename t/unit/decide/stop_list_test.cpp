@@ -90,13 +90,13 @@ TEST(StopList, CountsWhatEachEntryStops) {
 
 TEST(StopList, SaysWhatIsWrong) {
     EXPECT_EQ(parsed("all\neverything"),
-              "line 2: \"everything\" is not \"all\", \"campaign ID\" or \"advertiser NAME\"");
+              "line 2: \"everything\" must be \"all\", \"campaign ID\" or \"advertiser NAME\"");
     for (const char* text : {"campaign", "campaign x", "campaign 0", "campaign 1x", "campaign -1",
                              "campaign 4294967296", "all 1", "advertiser", "advertiser %4",
                              "advertiser %zz", "advertiser %ff", "ALL"}) {
         EXPECT_TRUE(parsed(text).starts_with("line 1: ")) << text << ": " << parsed(text);
     }
-    EXPECT_EQ(parsed(std::string((1 << 20) + 1, '\n')), "it has more than 1024 kB");
+    EXPECT_EQ(parsed(std::string((1 << 20) + 1, '\n')), "it is larger than 1024 kB");
 }
 
 // At random moments, in any order: what is stopped is closed, the rest is as it was.

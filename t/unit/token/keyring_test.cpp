@@ -92,8 +92,8 @@ TEST(KeyRing, FaultsNameTheLine) {
     expect_fault("0x1 " + kHexB, "line 1: ", "1 to 255");
     expect_fault("one " + kHexB, "line 1: ", "1 to 255");
     expect_fault(kHexB, "line 1: ", "1 to 255");
-    expect_fault(good + good, "line 2: ", "7 stands twice");
-    expect_fault(good + "\r\n7 " + kHexB + "\r\n", "line 3: ", "7 stands twice");
+    expect_fault(good + good, "line 2: ", "duplicate key id 7");
+    expect_fault(good + "\r\n7 " + kHexB + "\r\n", "line 3: ", "duplicate key id 7");
     expect_fault("8\n" + good, "line 1: ", "64 hex digits");
     expect_fault("8 # " + kHexA + "\n", "line 1: ", "64 hex digits");
     expect_fault("8 " + kHexA.substr(1), "line 1: ", "64 hex digits");
@@ -155,7 +155,7 @@ TEST(KeyRing, SixteenAtMost) {
     }
     EXPECT_EQ(ids_of(text).size(), 17u);
     expect_fault(text + "17 " + kHexB, "line 17: ", "at most 16");
-    expect_fault(text + "16 " + kHexB, "line 17: ", "stands twice");
+    expect_fault(text + "16 " + kHexB, "line 17: ", "duplicate key id");
 }
 
 TEST(KeyRing, EmptyOnesAreRefused) {

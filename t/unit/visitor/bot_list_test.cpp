@@ -77,14 +77,14 @@ TEST(BotList, OneTextIsTheEndOfAnother) {
 }
 
 TEST(BotList, Faults) {
-    EXPECT_EQ(fault_of("good\nab\n"), "line 2: \"ab\" has not from 3 to 128 characters");
-    EXPECT_EQ(fault_of("!ab"), "line 1: \"!ab\" has not from 3 to 128 characters");
+    EXPECT_EQ(fault_of("good\nab\n"), "line 2: \"ab\" must have 3 to 128 characters");
+    EXPECT_EQ(fault_of("!ab"), "line 1: \"!ab\" must have 3 to 128 characters");
     EXPECT_EQ(fault_of("\n\n" + std::string(129, 'x')),
-              "line 3: \"" + std::string(64, 'x') + "…\" has not from 3 to 128 characters");
-    EXPECT_EQ(fault_of("a\tb\x01"), "line 1: \"a?b?\" has a character that is not printable ASCII");
+              "line 3: \"" + std::string(64, 'x') + "…\" must have 3 to 128 characters");
+    EXPECT_EQ(fault_of("a\tb\x01"), "line 1: \"a?b?\" must consist of printable ASCII characters");
     EXPECT_NE(fault_of("b\xc3\xb6t"), "");
     EXPECT_NE(fault_of(std::string("nul\0nul", 7)), "");
-    EXPECT_EQ(fault_of(std::string(BotList::kMaxFile + 1, '\n')), "it has more than 64 kB");
+    EXPECT_EQ(fault_of(std::string(BotList::kMaxFile + 1, '\n')), "it is larger than 64 kB");
 }
 
 // What is found is what a search for each text finds.
@@ -207,7 +207,7 @@ TEST(ListFile, FollowsItsFileAndKeepsTheLastGoodOne) {
     ListFile<BotList> file(path);
     std::string error;
     EXPECT_FALSE(file.read(error));
-    EXPECT_EQ(error, "it cannot be read: No such file or directory");
+    EXPECT_EQ(error, "cannot read it: No such file or directory");
     EXPECT_FALSE(file.changed()) << "it is still not there";
 
     TempFolder::write(path, "one\n");

@@ -74,7 +74,7 @@ TEST(NetworkList, Faults) {
     }
     std::string error;
     EXPECT_FALSE(NetworkList::parse(std::string(NetworkList::kMaxFile + 1, '\n'), error));
-    EXPECT_EQ(error, "it has more than 4 MB");
+    EXPECT_EQ(error, "it is larger than 4 MB");
 }
 
 struct Naive {
