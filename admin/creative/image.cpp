@@ -54,7 +54,7 @@ private:
 };
 
 constexpr const char* kBroken = "it is broken or cut off";
-constexpr const char* kTail = "it has something behind the end of the image";
+constexpr const char* kTail = "it has data after the end of the image";
 
 // ---- PNG: chunks, each with a checksum ----
 
@@ -380,8 +380,8 @@ ImageFile read_image(std::string_view bytes) {
     const Kind* kind = kind_of(image.type);
     if (kind == nullptr) {
         image.fault = bytes.empty()    ? "it is empty"
-                      : is_text(bytes) ? "it is text, like SVG or HTML, which may hold scripts"
-                                       : "it is no PNG, JPEG, GIF, WebP or AVIF";
+                      : is_text(bytes) ? "it is text such as SVG or HTML, which may contain scripts"
+                                       : "it is not a PNG, JPEG, GIF, WebP or AVIF";
         return image;
     }
     kind->read(bytes, image);
@@ -389,14 +389,14 @@ ImageFile read_image(std::string_view bytes) {
         return image;
     }
     if (image.width == 0 || image.height == 0) {
-        image.fault = "it has no size";
+        image.fault = "it has no width or height";
     } else if (image.width > kMostPixels || image.height > kMostPixels) {
         image.fault = "it is larger than " + std::to_string(kMostPixels) + " pixels";
     } else if (uint64_t{image.width} * image.height > kMostArea) {
         image.fault =
             "it has more than " + std::to_string(kMostArea / 1'000'000) + " million pixels";
     } else if (holds_page(bytes)) {
-        image.fault = "it holds markup, so that it may be taken for a page";
+        image.fault = "it contains markup and might be taken for a page";
     }
     return image;
 }

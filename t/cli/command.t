@@ -346,14 +346,14 @@ for my $cut (1, length($records[3]) - 1) {
     run('spool', 'cat', 'torn.seg');
     is $exit, 0, "a segment without its last $cut bytes is no error";
     is types(), 'impression click conversion', 'the whole records are printed';
-    like $err, qr/^nginx-ads: warning: torn\.seg: left out $left bytes? at the end, /,
+    like $err, qr/^nginx-ads: warning: torn\.seg: skipped $left bytes? at the end, /,
         "and a warning says that $left bytes were cut off";
 }
 write_file('torn.open', substr $whole, 0, 20);
 run('spool', 'cat', 'torn.open');
 is $exit, 0, 'a segment with half a head is torn';
 is $out, '', 'there are no events in it';
-like $err, qr/left out 20 bytes .* its worker may still be writing it\.$/, 'and a warning says so';
+like $err, qr/skipped 20 bytes .* its worker may still be writing it\.$/, 'and a warning says so';
 write_file('empty.seg', '');
 run('spool', 'cat', 'empty.seg');
 is "$exit$out$err", '0', 'an empty file is nothing to speak of';
@@ -369,7 +369,7 @@ is $exit, 1, 'a damaged record is wrong input';
 is types(), 'impression conversion click impression click conversion click',
     'everything but that record is printed, the next file, too';
 my $size = length $records[1];
-like $err, qr/^nginx-ads: warning: damaged\.seg: left out $size bytes from byte $at on, .*ed\.$/,
+like $err, qr/^nginx-ads: warning: damaged\.seg: skipped $size bytes from byte $at, .*ed\.$/,
     'and a warning says where it is';
 
 $damaged = $whole;

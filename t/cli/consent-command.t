@@ -82,7 +82,7 @@ for my $wrong (
     [ [ '--vendor', '65536' ],      qr/--vendor: must be a whole number from 1 to 65535/ ],
     [ [ '--source', 'cookies' ],    qr/--source/ ],
     [ [ '--header', 'Cookie' ],     qr/--header: must be like "Cookie: a=b", not "Cookie"/ ],
-    [ [ '--now', 'noon' ],          qr/--now: must be a moment like .* not "noon"/ ],
+    [ [ '--now', 'noon' ],          qr/--now: must be a time such as .* not "noon"/ ],
     [ ['more'],                     qr/"more" is one argument too many/ ],
 ) {
     run(@{ $wrong->[0] });

@@ -218,7 +218,7 @@ INI
     finds($found, 'pooler', 'warning', qr/in transaction mode/, qr/listen="conninfo"/);
     is_deeply [grep { $found->{$_}[0] ne 'ok' } keys %$found], ['pooler'], 'the rest is well through it';
     is run('migrate', '--database', $conninfo), 1, 'migrate refuses it';
-    like $err, qr/a pooler in transaction mode stands before .*: give a direct connection/, 'and says why';
+    like $err, qr/is behind a pooler in transaction mode.*: connect directly/, 'and says why';
     is run('import', '--database', $conninfo, "$home/conf/catalog.json"), 0, 'import works through it' or diag $err;
     is run('import', '--database', $conninfo, "$home/conf/catalog.json"), 0, 'again';
     is $out, "no changes\n", 'once';

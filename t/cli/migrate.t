@@ -153,7 +153,7 @@ is_deeply [@{ json($out) }{ qw(applied dry_run version) }], [[], JSON::PP::false
 is run('migrate', 'status', '--database', 'host=/nowhere dbname=x'), 3, 'no server: an operation failed';
 like $err, qr/^nginx-ads: cannot reach PostgreSQL: .*\/nowhere/, 'that is explained';
 is run('migrate', '--database', 'nonsense'), 2, 'no conninfo: a usage error';
-like $err, qr/^nginx-ads: --database is no conninfo like /, 'that is explained';
+like $err, qr/^nginx-ads: --database is not a conninfo like /, 'that is explained';
 {
     local $ENV{ADS_DATABASE} = 'nonsense';
     is run('migrate'), 1, 'the same in the variable is bad input';

@@ -234,7 +234,7 @@ subtest 'a command line that is wrong' => sub {
     my @table = (
         [ [ 'stop', '--all' ],                                     2, qr/which node\? Name its state folder/ ],
         [ [ 'start', '--state', $state ],                          2, qr/say what to lift/ ],
-        [ [ 'stop', '--state', "$state/none", '--all' ],           3, qr/none is no folder that can be seen/ ],
+        [ [ 'stop', '--state', "$state/none", '--all' ],           3, qr/cannot open folder .*none/ ],
         [ [ 'stop', '--state', $state, '--campaign', 'x' ],        1, qr/there is no campaign "x" in the catalog/ ],
         [ [ 'stop', '--state', $state, '--all', '--reason', 'x' x 257 ], 2, qr/--reason: must be at most 256 bytes/ ],
         [ [ 'stop', '--state', $state, '--all', '--as', 'x' x 65 ], 2, qr/--as: must be at most 64 bytes/ ],

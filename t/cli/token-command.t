@@ -169,7 +169,7 @@ for my $wrong (
     [ 'agent must be a whole number from 0 to 65535',             'type=click', 'agent=65536' ],
     [ 'serve must be a string of 16 hex digits',                  'type=click', 'serve=12' ],
     [ 'flags must be a list of consent, invalid, experiment',     'type=click', 'flags=consnt' ],
-    [ 'issued must be a moment like .*',                          'type=click', 'issued=noon' ],
+    [ 'issued must be a time such as .*',                          'type=click', 'issued=noon' ],
     [ 'there is no key 9 in the ring',                            'type=click', 'key=9' ],
 ) {
     my ($message, @arguments) = @$wrong;

@@ -460,7 +460,7 @@ subtest 'PostgreSQL goes and comes' => sub {
     wait_until { waiting() == 0 } 60, 'it to go on';
     is days(), '5 0 0', 'all are sent';
     is stopped($pid), 0, 'it ends well';
-    like read_file("$dir/log"), qr/\[dispatch\] PostgreSQL is back/, 'and tells of it';
+    like read_file("$dir/log"), qr/\[dispatch\] connected to PostgreSQL again/, 'and tells of it';
 };
 
 # ---- the nginx that serves ---------------------------------------------------------------------

@@ -403,7 +403,7 @@ is run('currency', 'USD', '--as', 'dora'), 0, 'and set' or diag $err;
 is $db->value("SELECT actor FROM ads.audit_log WHERE table_name = 'settings' ORDER BY id DESC LIMIT 1"), 'dora', 'by whom';
 is done('currency', 'EUR')->{currency}, 'EUR', 'for programs';
 is run('currency', 'EURO'), 2, 'one that is none';
-like $err, qr/^nginx-ads: the currency must be one of ISO 4217, like EUR, not "EURO"\.$/, 'is told';
+like $err, qr/^nginx-ads: the currency must be an ISO 4217 code such as EUR, not "EURO"\.$/, 'is told';
 write_file('yen.json', '{"currency": "JPY"}');
 is run('import', 'yen.json', '--dry-run'), 0, 'as long as nothing is counted it may change';
 $db->run(q{INSERT INTO ads.daily_spend (campaign_id, ad_group_id, day, spend_micro) VALUES (1, 1, '2026-11-16', 1)});

@@ -184,7 +184,7 @@ subtest 'rights and mistakes' => sub {
         [ 2, qr/did you mean "status"/,                           'scheduler', 'statu' ],
         [ 2, qr/must be a time from 10ms to 60m like 30s, not "0s"/, 'scheduler', 'run', '--tick', '0s' ],
         [ 2, qr/must be a whole number from 31 to 36500/,         'scheduler', 'tick', '--keep-events', '5' ],
-        [ 2, qr/--database is no conninfo/,                       'scheduler', 'run', '--database', 'x' ],
+        [ 2, qr/--database is not a conninfo/,                       'scheduler', 'run', '--database', 'x' ],
         [ 3, qr/cannot reach PostgreSQL/,                         'scheduler', 'tick', '--database', 'host=/nowhere' ],
         )
     {
@@ -246,7 +246,7 @@ subtest 'a service' => sub {
     wait_until { statuses() eq '1active' } 20, 'the campaign to start';
     pass 'a database that went away is found again';
     stop('patient', 'INT');
-    like read_file("$dir/patient.log"), qr/\[scheduler\] .*\n(?:.*\n)*.*\[scheduler\] PostgreSQL is back/, 'which is logged';
+    like read_file("$dir/patient.log"), qr/\[scheduler\] .*\n(?:.*\n)*.*\[scheduler\] connected to PostgreSQL again/, 'which is logged';
 };
 
 # A tick is 30 s, a task's turn a minute: what is due at any second is done within 90.

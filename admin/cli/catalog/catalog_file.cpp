@@ -67,12 +67,11 @@ Seconds moment(const std::string& text) {
 Validator is_moment() {
     return Validator(
         [](const std::string& text) {
-            return catalog::parse_date(text)
-                       ? std::string()
-                       : fmt::format(
-                             "must be a moment of the years 1970 to 2100 like "
-                             "2026-11-16T04:00:00Z, not \"{}\"",
-                             text);
+            return catalog::parse_date(text) ? std::string()
+                                             : fmt::format(
+                                                   "must be a time from 1970 to 2100 such as "
+                                                   "2026-11-16T04:00:00Z, not \"{}\"",
+                                                   text);
         },
         "TIME");
 }

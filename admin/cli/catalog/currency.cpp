@@ -20,7 +20,7 @@ struct Options {
 
 Exit currency(const Options& options) {
     if (!options.code.empty() && !catalog::valid_currency(options.code)) {
-        throw Failure(Exit::usage, fmt::format("the currency must be one of ISO 4217, like EUR, "
+        throw Failure(Exit::usage, fmt::format("the currency must be an ISO 4217 code such as EUR, "
                                                "not \"{}\".",
                                                options.code));
     }
@@ -52,12 +52,12 @@ Exit currency(const Options& options) {
 void add_currency(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* sub = app.add_subcommand("currency", "Show or set the currency of the catalog");
-    sub->add_option("CODE", options->code, "A code of ISO 4217, like EUR")->option_text(" ");
+    sub->add_option("CODE", options->code, "ISO 4217 code such as EUR")->option_text(" ");
     sub->add_option("--db,--database", options->access.database, kDatabaseHelp)
         ->option_text("CONNINFO");
-    sub->add_option("--as", options->access.actor, "Who edits, for the history (default $USER)")
+    sub->add_option("--as", options->access.actor, "Actor recorded in the history (default $USER)")
         ->option_text("NAME");
-    sub->add_flag("--json", options->access.json, "Print an object");
+    sub->add_flag("--json", options->access.json, "Print JSON");
     sub->footer(
         "All money of the catalog is in this currency. It can be changed until the first event\n"
         "is counted.\n"

@@ -31,7 +31,7 @@ Exit export_catalog(const Options& options) {
     // The database's own checks are not all that nginx has.
     if (const auto parsed = catalog::parse(text); !parsed.errors.empty()) {
         show_errors("ads.catalog()", parsed.errors, parsed.more_errors);
-        complain("nothing is written: nginx would refuse this catalog, and nodes do.");
+        complain("nothing was written: nginx refuses this catalog.");
         return Exit::bad_input;
     }
     if (options.pretty) {
@@ -43,7 +43,7 @@ Exit export_catalog(const Options& options) {
         out().put(text);
     } else {
         write_atomically(options.file, text);
-        out().put(fmt::format("The catalog is in {}.\n", options.file));
+        out().put(fmt::format("The catalog was written to {}.\n", options.file));
     }
     return Exit::ok;
 }
@@ -52,14 +52,14 @@ Exit export_catalog(const Options& options) {
 
 void add_export(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
-    auto* sub = app.add_subcommand("export", "Print the catalog in PostgreSQL as a document");
+    auto* sub = app.add_subcommand("export", "Print the catalog in PostgreSQL as a JSON document");
     sub->add_option("FILE", options->file,
                     "Write to this file, in one step (default standard output)")
         ->option_text(" ");
     sub->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
-    sub->add_flag("--pretty", options->pretty, "A line for each member, for people");
+    sub->add_flag("--pretty", options->pretty, "Indent the document");
     sub->footer(
-        "What is printed passes \"nginx-ads validate\", and \"nginx-ads import\" takes it.\n"
+        "The output passes \"nginx-ads validate\" and can be read by \"nginx-ads import\".\n"
         "\n"
         "Example:\n"
         "  nginx-ads export --pretty /var/backups/catalog.json");

@@ -257,11 +257,11 @@ private:
             return true;
         }
         if (!was_good) {
-            warn("the catalog in the database was wrong before, and still is: nodes refuse it.");
+            warn("the catalog in the database was and remains invalid: nodes refuse it.");
             show_errors("ads.catalog()", parsed.errors, parsed.more_errors);
             return true;
         }
-        complain("together with what is in the database the catalog would be wrong:");
+        complain("merged with the database, the catalog would be invalid:");
         show_errors("ads.catalog()", parsed.errors, parsed.more_errors);
         return false;
     }
@@ -355,19 +355,20 @@ Exit import(const Options& options) {
 
 void add_import(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
-    auto* sub = app.add_subcommand("import", "Put a catalog into PostgreSQL, and say what changes");
+    auto* sub =
+        app.add_subcommand("import", "Import a catalog into PostgreSQL and print the changes");
     sub->add_option("FILE", options->file, "The catalog; - is standard input")
         ->required()
         ->option_text(" ");
     sub->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
     sub->add_flag("--replace", options->replace,
-                  "Archive campaigns that are not in FILE, complete experiments that are not");
-    sub->add_flag("--dry-run", options->dry_run, "Only say what would change");
-    sub->add_flag("--strict", options->strict, "Take warnings for errors");
+                  "Archive campaigns and complete experiments that are not in FILE");
+    sub->add_flag("--dry-run", options->dry_run, "Print the changes without writing them");
+    sub->add_flag("--strict", options->strict, "Treat warnings as errors");
     sub->add_option("--as", options->actor,
                     "Who edits, for the history (default the database's user)")
         ->option_text("NAME");
-    sub->add_flag("--json", options->json, "Print an object");
+    sub->add_flag("--json", options->json, "Print JSON");
     sub->footer(
         "The document is checked as \"nginx-ads validate\" does, then goes in as a whole or not "
         "at\n"

@@ -261,22 +261,21 @@ Exit print_schema() {
 
 void add_validate(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
-    auto* sub = app.add_subcommand("validate", "Check catalogs the way nginx does");
-    auto* files = sub->add_option("FILE", options->files, "Catalogs; - is standard input")
+    auto* sub = app.add_subcommand("validate", "Check catalogs as nginx does");
+    auto* files = sub->add_option("FILE", options->files, "Catalog files; - is standard input")
                       ->option_text("...");
-    sub->add_flag("--json", options->json, "Print an object, for several files an array of them");
+    sub->add_flag("--json", options->json, "Print JSON: an object, or an array for several files");
     sub->add_flag("--sanitize", options->sanitize,
-                  "Show what HTML creatives would lose if they were cleaned");
-    sub->add_flag("--strict", options->strict, "Take warnings for errors");
-    sub->add_option("--at", options->at, "Compile for this moment, RFC 3339 (default now)")
+                  "Show what cleaning would remove from HTML creatives");
+    sub->add_flag("--strict", options->strict, "Treat warnings as errors");
+    sub->add_option("--at", options->at, "Time to compile for, RFC 3339 (default now)")
         ->check(is_moment())
         ->option_text("TIME");
-    sub->add_flag("--schema", options->schema,
-                  "Print the JSON Schema of catalogs, for editors and other programs")
+    sub->add_flag("--schema", options->schema, "Print the JSON Schema of catalogs")
         ->excludes(files);
     sub->footer(
-        "Every error is a line \"FILE: PATH: MESSAGE\" on standard error, and the exit code is 1.\n"
-        "Warnings tell what cannot be served, in lines \"FILE: PATH: warning: MESSAGE\".\n"
+        "Each error is a line \"FILE: PATH: MESSAGE\" on standard error, with exit code 1.\n"
+        "Warnings report what cannot be served: \"FILE: PATH: warning: MESSAGE\".\n"
         "\n"
         "Example:\n"
         "  nginx-ads validate --json /etc/nginx-ads/catalog.json");

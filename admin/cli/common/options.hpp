@@ -39,7 +39,7 @@ inline Validator is_timeout() {
         [](const std::string& text) {
             return parse_timeout(text)
                        ? std::string()
-                       : fmt::format("must be a time up to an hour like 5s or 500ms, not \"{}\"",
+                       : fmt::format("must be a time of at most 1h such as 5s or 500ms, not \"{}\"",
                                      printable(text));
         },
         "TIME");
@@ -48,11 +48,12 @@ inline Validator is_timeout() {
 inline Validator is_moment_or_number() {
     return Validator(
         [](const std::string& text) {
-            return parse_moment(text) ? std::string()
-                                      : fmt::format(
-                                            "must be a moment like 2026-11-16T04:00:00Z or seconds "
-                                            "since 1970, not \"{}\"",
-                                            text);
+            return parse_moment(text)
+                       ? std::string()
+                       : fmt::format(
+                             "must be a time such as 2026-11-16T04:00:00Z or seconds "
+                             "since 1970, not \"{}\"",
+                             text);
         },
         "TIME");
 }

@@ -207,24 +207,24 @@ Exit preview(const Preview& options) {
         return Exit::ok;
     }
     write_atomically(options.output, page);
-    out().put(fmt::format("The preview is in {}.\n", options.output));
+    out().put(fmt::format("The preview was written to {}.\n", options.output));
     return Exit::ok;
 }
 
 void add_sanitize(Arguments& creative, Command& chosen) {
     auto options = std::make_shared<Sanitize>();
-    auto* app = creative.add_subcommand("sanitize", "Print what is safe of an HTML creative");
-    app->add_option("FILE", options->files, "Creatives; - is standard input, and the default")
+    auto* app = creative.add_subcommand("sanitize", "Print the safe part of an HTML creative");
+    app->add_option("FILE", options->files, "Files; - is standard input (default)")
         ->option_text("...");
     auto* json = app->add_flag("--json", options->json,
-                               "Print an object, for several files an array of them");
+                               "Print JSON: an object, or an array for several files");
     app->add_flag("--batch", options->batch,
-                  "Read lines \"ID<tab>BASE64\" and answer each with one of that kind")
+                  "Read lines \"ID<tab>BASE64\" and print one of the same form for each")
         ->excludes(json);
     app->footer(
-        "The clean markup is on standard output, what was removed on standard error. A creative\n"
-        "that is refused as a whole prints nothing, and the exit code is 1. With --batch it is\n"
-        "the line \"ID<tab>!REASON\", and the exit code is 0.\n"
+        "The clean markup is printed on standard output, a list of what was removed on standard\n"
+        "error. A creative that is refused prints nothing, with exit code 1. With --batch it\n"
+        "prints \"ID<tab>!REASON\", with exit code 0.\n"
         "\n"
         "Example:\n"
         "  nginx-ads creative sanitize banner.html > clean.html");
@@ -237,18 +237,21 @@ void add_sanitize(Arguments& creative, Command& chosen) {
 
 void add_preview(Arguments& creative, Command& chosen) {
     auto options = std::make_shared<Preview>();
-    auto* app = creative.add_subcommand("preview", "Write a page that shows a creative, cleaned");
-    app->add_option("CREATIVE", options->file,
-                    "A file, or the id or name of one in PostgreSQL; - is standard input, and the "
-                    "default")
+    auto* app =
+        creative.add_subcommand("preview", "Write an HTML page that shows a cleaned creative");
+    app->add_option(
+           "CREATIVE", options->file,
+           "A file, or the id or name of a creative in PostgreSQL; - is standard input, the "
+           "default")
         ->option_text(" ");
     app->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
     app->add_option("--site", options->site,
-                    "What addresses like /img/a.png stand behind, like https://www.example.com")
+                    "Base URL of relative addresses, such as https://www.example.com")
         ->option_text("URL");
     app->add_option("-o,--out", options->output, "Write to this file instead of standard output")
         ->option_text("FILE");
-    app->add_option("--width", options->size.width, "Width of the frame (default the page's)")
+    app->add_option("--width", options->size.width,
+                    "Width of the frame (default: that of the page)")
         ->check(whole_number(1, 10000))
         ->option_text("N");
     app->add_option("--height", options->size.height, "Height of the frame (default 400)")
@@ -264,7 +267,7 @@ void add_preview(Arguments& creative, Command& chosen) {
 }  // namespace
 
 void add_creative(Arguments& app, Command& chosen) {
-    auto* creative = app.add_subcommand("creative", "Clean HTML creatives and look at them");
+    auto* creative = app.add_subcommand("creative", "Clean and preview HTML creatives");
     creative->require_subcommand(1);
     creative->footer("Example:\n  nginx-ads creative sanitize banner.html");
     add_sanitize(*creative, chosen);

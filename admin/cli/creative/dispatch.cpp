@@ -45,7 +45,7 @@ json_t* totals_json(const DispatchTotals& totals) {
 }
 
 std::string totals_text(const DispatchTotals& totals) {
-    return fmt::format("{} sent, {} to be tried again, {} given up", totals.sent, totals.retried,
+    return fmt::format("{} sent, {} to be retried, {} given up", totals.sent, totals.retried,
                        totals.dead);
 }
 
@@ -79,7 +79,7 @@ private:
         try {
             more = dispatcher_.turn(kPatience, take);
             if (!trouble_.empty()) {
-                log_line("dispatch", "PostgreSQL is back");
+                log_line("dispatch", "connected to PostgreSQL again");
             }
             trouble_.clear();
         } catch (const SqlError& e) {
@@ -165,10 +165,10 @@ void show_status(const Rows& status, const Rows& reasons) {
     out().put(fmt::format("waiting {}, of which {} due and {} under way\n", number(0), number(1),
                           number(2)));
     if (status.number(0, 0) > 0) {
-        out().put(fmt::format("the oldest waits for {} s\n", number(3)));
+        out().put(fmt::format("the oldest has waited for {} s\n", number(3)));
     }
-    out().put(fmt::format("today   {} sent, {} tried again, {} given up\n", number(5), number(6),
-                          number(7)));
+    out().put(
+        fmt::format("today   {} sent, {} retried, {} given up\n", number(5), number(6), number(7)));
     out().put(fmt::format("dead    {}\n", number(4)));
     for (size_t i = 0; i < reasons.size(); i++) {
         out().put(fitted(fmt::format("  {} of creative {}: {}",
@@ -239,7 +239,7 @@ Validator is_network() {
         [](const std::string& text) {
             return parse_allowed(text) ? std::string()
                                        : fmt::format(
-                                             "must be a network like 10.1.0.0/16 or "
+                                             "must be a network such as 10.1.0.0/16 or "
                                              "10.1.0.0/16:8443, not \"{}\"",
                                              printable(text));
         },
@@ -256,34 +256,38 @@ void add_limits(Arguments* sub, const std::shared_ptr<Options>& options) {
     const auto time = [&](const char* name, std::string& value, const char* what) {
         sub->add_option(name, value, what)->check(is_timeout())->option_text("TIME");
     };
-    sub->add_option("--parallel", work.parallel, "Fetch so many at once (default 64)")
+    sub->add_option("--parallel", work.parallel, "Number of concurrent requests (default 64)")
         ->check(whole_number(1, 256))
         ->option_text("N");
-    time("--timeout", options->timeout, "All that a pixel may take (default 2s)");
-    sub->add_option("--tries", work.tries, "Give up after so many (default 6)")
+    time("--timeout", options->timeout, "Time limit of a request (default 2s)");
+    sub->add_option("--tries", work.tries, "Number of attempts (default 6)")
         ->check(whole_number(1, 20))
         ->option_text("N");
-    time("--backoff", options->backoff, "Before the second try; then ×4 each time (default 30s)");
-    time("--lease", options->lease, "When another one may take a pixel over (default 60s)");
-    time("--poll", options->poll, "Look for new ones this often (default 1s)");
-    sub->add_option("--redirects", work.limits.redirects, "Follow so many (default 0)")
+    time("--backoff", options->backoff,
+         "Delay before the second attempt, then ×4 each time (default 30s)");
+    time("--lease", options->lease,
+         "Time after which another dispatcher may take a pixel (default 60s)");
+    time("--poll", options->poll, "Interval of looking for new pixels (default 1s)");
+    sub->add_option("--redirects", work.limits.redirects,
+                    "Number of redirects to follow (default 0)")
         ->check(whole_number(0, 5))
         ->option_text("N");
 }
 
 void add_network(Arguments* sub, const std::shared_ptr<Options>& options) {
-    sub->add_option("--allow-address", options->allowed,
-                    "A network of yours that may be dialled although it is not public, and on "
-                    "which port (default 443); may be repeated")
+    sub->add_option(
+           "--allow-address", options->allowed,
+           "A non-public network that may be connected to, and the port (default 443); may "
+           "be repeated")
         ->allow_extra_args(false)
         ->check(is_network())
         ->option_text("NETWORK[:PORT]");
     sub->add_option("--ca-file", options->work.limits.ca_file,
-                    "Who certificates must come from, instead of the system's list")
+                    "File of trusted CA certificates, in place of the system's")
         ->check(existing_file())
         ->option_text("FILE");
     sub->add_option("--resolve", options->work.resolve,
-                    "What a name stands for, instead of asking DNS; may be repeated, for a second "
+                    "Addresses of a host, in place of DNS; may be repeated, for a second "
                     "answer, too")
         ->allow_extra_args(false)
         ->check(is_answer())
@@ -294,21 +298,19 @@ void add_network(Arguments* sub, const std::shared_ptr<Options>& options) {
 
 void add_dispatch(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
-    auto* sub = app.add_subcommand("dispatch", "Fetch the pixels of third parties");
+    auto* sub = app.add_subcommand("dispatch", "Send the pixels of third parties");
     sub->require_subcommand(1);
 
-    auto* daemon = sub->add_subcommand("run", "Work until SIGTERM or SIGINT");
+    auto* daemon = sub->add_subcommand("run", "Run until SIGTERM or SIGINT");
     add_database(daemon, options);
     add_limits(daemon, options);
     add_network(daemon, options);
-    daemon
-        ->add_option("--instance", options->work.instance,
-                     "The name in the queue (default HOST:PID)")
+    daemon->add_option("--instance", options->work.instance, "Name in the queue (default HOST:PID)")
         ->option_text("NAME");
-    auto* once = daemon->add_flag("--once", options->once, "Do what is due, and end: for cron");
-    daemon->add_flag("--json", options->json, "Print an object")->needs(once);
-    daemon->add_flag("--verbose", options->work.verbose,
-                     "Also log connections, and tries that failed");
+    auto* once =
+        daemon->add_flag("--once", options->once, "Process what is due and exit; for cron");
+    daemon->add_flag("--json", options->json, "Print JSON")->needs(once);
+    daemon->add_flag("--verbose", options->work.verbose, "Log connections and failed attempts");
     daemon->footer(
         "Only https on port 443, only public addresses, no proxy, no cookies. Any number of\n"
         "dispatchers may run, on any number of machines. The log is on standard error.\n"
@@ -317,18 +319,18 @@ void add_dispatch(Arguments& app, Command& chosen) {
         "  nginx-ads dispatch run --database \"host=db dbname=ads user=dispatch\"");
     daemon->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 
-    auto* state = sub->add_subcommand("status", "Say what waits, what was sent and what was not");
+    auto* state = sub->add_subcommand("status", "Show the queue, and what was sent and given up");
     add_database(state, options);
-    state->add_flag("--json", options->json, "Print an object");
+    state->add_flag("--json", options->json, "Print JSON");
     state->footer("Example:\n  nginx-ads dispatch status --json");
     state->callback([options, &chosen] { chosen = [options] { return status(*options); }; });
 
-    auto* again = sub->add_subcommand("retry", "Queue again what was given up");
+    auto* again = sub->add_subcommand("retry", "Queue again the pixels that were given up");
     add_database(again, options);
-    again->add_option("--creative", options->creative, "Pixels of this one, by its id or name")
+    again->add_option("--creative", options->creative, "Pixels of this creative, an id or a name")
         ->option_text("CREATIVE");
-    again->add_flag("--all", options->all, "All of them");
-    again->add_flag("--json", options->json, "Print an object");
+    again->add_flag("--all", options->all, "All pixels");
+    again->add_flag("--json", options->json, "Print JSON");
     again->footer("Example:\n  nginx-ads dispatch retry --creative 32");
     again->callback([options, &chosen] { chosen = [options] { return retry(*options); }; });
 }

@@ -182,7 +182,7 @@ void Dispatcher::end(const Fetched& fetched) {
     pixels_.erase(at);
     if (fetched.host != Host::untried &&
         breaker_.note(pixel.host, fetched.host == Host::well, Clock::now())) {
-        log_line("dispatch", fmt::format("{} is left alone for {} s: {}", pixel.host,
+        log_line("dispatch", fmt::format("{} is suspended for {} s: {}", pixel.host,
                                          kFirstRest.count(), printable(fetched.error)));
     }
     if (fetched.verdict == Verdict::sent) {
@@ -200,7 +200,7 @@ void Dispatcher::end(const Fetched& fetched) {
         totals_.retried++;
         if (options_.verbose) {
             log_line("dispatch",
-                     fmt::format("creative {}: {}: {}; again in {:.0f} s", pixel.creative,
+                     fmt::format("creative {}: {}: {}; retry in {:.0f} s", pixel.creative,
                                  printable(pixel.url), printable(fetched.error), seconds));
         }
     }

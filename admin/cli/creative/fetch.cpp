@@ -168,7 +168,7 @@ void Fetcher::begin(Fetch& fetch, const std::string& url) {
     const std::string hop =
         fetch.visited.empty() ? std::string() : fmt::format("redirected to {}: ", printable(url));
     if (std::find(fetch.visited.begin(), fetch.visited.end(), url) != fetch.visited.end()) {
-        return finish(fetch, Verdict::dead, Host::well, hop + "that is a circle");
+        return finish(fetch, Verdict::dead, Host::well, hop + "redirect loop");
     }
     fetch.visited.push_back(url);
     fetch.url = parse_pixel_url(url);
@@ -218,7 +218,7 @@ void Fetcher::resolved(Fetch& fetch, const Answers& answers) {
     }
     if (answers.addresses.empty()) {
         return finish(fetch, Verdict::retry, Host::failing,
-                      "no address is known for " + fetch.url.host);
+                      "no address found for " + fetch.url.host);
     }
     // One that is not public tells enough about the others.
     for (const auto& address : answers.addresses) {
@@ -262,7 +262,7 @@ size_t Fetcher::on_header(char*, size_t, size_t size, void* data) {
 void Fetcher::dial(Fetch& fetch) {
     const milliseconds left = fetch.left();
     if (left.count() <= 0) {
-        return finish(fetch, Verdict::retry, Host::failing, "no answer in time");
+        return finish(fetch, Verdict::retry, Host::failing, "timed out");
     }
     fetch.dialled = {fetch.addresses.front(), port_of(fetch.addresses.front())};
     fetch.addresses.erase(fetch.addresses.begin());
@@ -324,8 +324,7 @@ void Fetcher::ended(Fetch& fetch, CURLcode code) {
         return answered(fetch, status);
     }
     if (fetch.header_bytes > kMostHeaders) {
-        return finish(fetch, Verdict::retry, Host::failing,
-                      "the answer's headers are far too long");
+        return finish(fetch, Verdict::retry, Host::failing, "the response headers are too long");
     }
     curl_off_t connected = 0;
     curl_easy_getinfo(fetch.easy.get(), CURLINFO_CONNECT_TIME_T, &connected);
@@ -335,7 +334,7 @@ void Fetcher::ended(Fetch& fetch, CURLcode code) {
         return dial(fetch);
     }
     finish(fetch, Verdict::retry, Host::failing,
-           timed_out               ? "no answer in time"
+           timed_out               ? "timed out"
            : *fetch.detail != '\0' ? printable(fetch.detail)
                                    : std::string(curl_easy_strerror(code)));
 }
@@ -351,7 +350,7 @@ void Fetcher::answered(Fetch& fetch, long status) {
             return finish(
                 fetch, Verdict::dead, Host::well,
                 limits_.redirects == 0
-                    ? fmt::format("it answered {}, and redirects are not followed", status)
+                    ? fmt::format("status {}, and redirects are not followed", status)
                     : fmt::format("more than {}",
                                   counted(static_cast<uint64_t>(limits_.redirects), "redirect")));
         }
@@ -362,7 +361,7 @@ void Fetcher::answered(Fetch& fetch, long status) {
     // These three say "not now".
     const bool later = status >= 500 || status == 408 || status == 425 || status == 429;
     finish(fetch, later ? Verdict::retry : Verdict::dead, status < 500 ? Host::well : Host::failing,
-           fmt::format("it answered {}", status));
+           fmt::format("status {}", status));
 }
 
 void Fetcher::finish(Fetch& fetch, Verdict verdict, Host host, std::string error) {
@@ -397,7 +396,7 @@ void Fetcher::give_up_late() {
         }
     }
     for (Fetch* fetch : late) {
-        finish(*fetch, Verdict::retry, Host::failing, "DNS gave no answer in time");
+        finish(*fetch, Verdict::retry, Host::failing, "DNS timed out");
     }
 }
 

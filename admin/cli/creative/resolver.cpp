@@ -46,7 +46,7 @@ void add_address(Answers& answers, std::string_view text) {
     if (const auto address = parse_ip(plain)) {
         answers.addresses.push_back(*address);
     } else {
-        answers.fault = fmt::format("\"{}\" is no address", printable(text));
+        answers.fault = fmt::format("\"{}\" is not an IP address", printable(text));
     }
 }
 
@@ -74,7 +74,7 @@ Answers ask_dns(const std::string& host) {
     Answers answers;
     // The dot: no search domain of this machine is appended.
     if (const int error = getaddrinfo((host + ".").c_str(), nullptr, &hints, &list); error != 0) {
-        answers.fault = fmt::format("{} is not found: {}", host, gai_strerror(error));
+        answers.fault = fmt::format("cannot resolve {}: {}", host, gai_strerror(error));
         return answers;
     }
     const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);

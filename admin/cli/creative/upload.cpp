@@ -63,12 +63,12 @@ void check_size(const std::string& file, const Options& options) {
         throw Failure(Exit::failed, fmt::format("cannot read {}: {}.", file, std::strerror(errno)));
     }
     if (!S_ISREG(info.st_mode)) {
-        throw Failure(Exit::bad_input, fmt::format("{}: refused: it is no file.", file));
+        throw Failure(Exit::bad_input, fmt::format("{}: refused: it is not a regular file.", file));
     }
     if (static_cast<uint64_t>(info.st_size) > options.most_bytes) {
         throw Failure(
             Exit::bad_input,
-            fmt::format("{}: refused: it has {} bytes, and {} are allowed.", file,
+            fmt::format("{}: refused: it has {} bytes, at most {} are allowed.", file,
                         grouped(static_cast<uint64_t>(info.st_size)), grouped(options.most_bytes)));
     }
 }
@@ -79,8 +79,7 @@ std::string name_fault(const std::string& file, const ImageFile& image) {
     if (base.find('.') == base.npos || creative::type_of_name(base) == image.type) {
         return {};
     }
-    return fmt::format("it is {} by its content and something else by its name",
-                       name_of(image.type));
+    return fmt::format("it is {} by content but not by file name", name_of(image.type));
 }
 
 void store(const std::string& path, const std::string& bytes, Uploaded& uploaded) {
@@ -139,7 +138,7 @@ void show(const std::string& file, const Uploaded& uploaded, const Options& opti
     out().put(fmt::format("{}: {}{} {} × {} {}, {} bytes{}\n", printable(shown_name(file)),
                           options.url, uploaded.name, uploaded.image.width, uploaded.image.height,
                           name_of(uploaded.image.type), grouped(uploaded.bytes),
-                          uploaded.existed ? ", was there" : ""));
+                          uploaded.existed ? ", already present" : ""));
 }
 
 Exit upload_all(const Options& options) {
@@ -195,23 +194,24 @@ StoredImage store_image(const std::string& file, const std::string& folder, cons
 
 void add_upload(Arguments& creative, Command& chosen) {
     auto options = std::make_shared<Options>();
-    auto* app = creative.add_subcommand("upload", "Put image files where nginx serves them");
+    auto* app =
+        creative.add_subcommand("upload", "Copy image files to the folder that nginx serves");
     app->add_option("FILE", options->files, "PNG, JPEG, GIF, WebP or AVIF")
         ->required()
         ->option_text("...");
     app->add_option("--folder", options->folder,
-                    "That nginx serves (default /var/lib/nginx-ads/images)")
+                    "Folder that nginx serves (default /var/lib/nginx-ads/images)")
         ->option_text("FOLDER");
-    app->add_option("--url", options->url, "The address of the folder (default /img/)")
+    app->add_option("--url", options->url, "URL prefix of the folder (default /img/)")
         ->check(is_prefix())
         ->option_text("PREFIX");
-    app->add_option("--max-bytes", options->most_bytes, "Refuse larger files (default 2097152)")
+    app->add_option("--max-bytes", options->most_bytes, "Maximum size of a file (default 2097152)")
         ->check(whole_number(1, 100 << 20))
         ->option_text("N");
-    app->add_flag("--json", options->json, "Print an object, for several files an array of them");
+    app->add_flag("--json", options->json, "Print JSON: an object, or an array for several files");
     app->footer(
-        "A file is what its bytes say. The name is made of them: the same file has the same\n"
-        "address, which may be kept for ever. The exit code is 1 if one is refused.\n"
+        "The type is taken from the content, and so is the name: the same file always has the\n"
+        "same address, which may be cached forever. The exit code is 1 if a file is refused.\n"
         "\n"
         "Example:\n"
         "  nginx-ads creative upload banner.png --folder /var/lib/nginx-ads/images");

@@ -113,22 +113,22 @@ Exit check(const Options& options) {
 
 void add_check(Arguments& url, Command& chosen) {
     auto options = std::make_shared<Options>();
-    auto* app = url.add_subcommand("check", "Say whether a pixel may be fetched from an address");
-    auto* address =
-        app->add_option("URL", options->url, "The address, https://…")->option_text(" ");
+    auto* app = url.add_subcommand("check", "Check whether a pixel URL may be fetched");
+    auto* address = app->add_option("URL", options->url, "The URL, https://…")->option_text(" ");
     app->add_option("--resolve", options->resolve,
-                    "What a name stands for, instead of asking DNS; may be repeated")
+                    "Addresses of a host, in place of DNS; may be repeated")
         ->allow_extra_args(false)
         ->check(is_answer())
         ->option_text("HOST=ADDRESS[,ADDRESS]");
-    auto* json = app->add_flag("--json", options->json, "Print an object");
+    auto* json = app->add_flag("--json", options->json, "Print JSON");
     app->add_flag("--batch", options->batch,
-                  "Read lines \"ID<tab>URL<tab>RESOLVE\" and answer each with a line")
+                  "Read lines \"ID<tab>URL<tab>RESOLVE\" and print a line for each")
         ->excludes(json)
         ->excludes(address);
     app->footer(
-        "Prints \"allow\" or \"block\" with the reason; the exit code of a blocked one is 1. With\n"
-        "--batch the answers are lines \"ID<tab>allow|block<tab>REASON\", and the exit code is 0.\n"
+        "Prints \"allow\" or \"block\" and the reason; the exit code of \"block\" is 1. With "
+        "--batch\n"
+        "it prints lines \"ID<tab>allow|block<tab>REASON\", with exit code 0.\n"
         "\n"
         "Example:\n"
         "  nginx-ads url check https://pixel.example.com/p.gif --resolve "
@@ -144,7 +144,7 @@ void add_check(Arguments& url, Command& chosen) {
 }  // namespace
 
 void add_url(Arguments& app, Command& chosen) {
-    auto* url = app.add_subcommand("url", "Check the addresses of third parties");
+    auto* url = app.add_subcommand("url", "Check third-party URLs");
     url->require_subcommand(1);
     url->footer("Example:\n  nginx-ads url check https://pixel.example.com/p.gif");
     add_check(*url, chosen);

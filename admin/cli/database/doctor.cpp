@@ -88,7 +88,7 @@ private:
                 throw;
             }
             findings_.problem("connection", e.what(),
-                              "psql with the same conninfo, on this machine");
+                              "try psql with the same conninfo on this machine");
             return;
         }
         try {
@@ -99,7 +99,7 @@ private:
             examine_schema(*database, findings_);
         } catch (const SqlError& e) {
             findings_.problem("database", e.what(),
-                              e.lost() ? "the server's log says why it ended the connection"
+                              e.lost() ? "see the server's log for why it closed the connection"
                                        : "run doctor as the owner of the schema");
         }
     }
@@ -113,7 +113,7 @@ private:
         if (tls.empty() && !database.local()) {
             findings_.warning("connection", message,
                               "add \"sslmode=verify-full\" to the conninfo: passwords and events "
-                              "cross the network as they are");
+                              "cross the network unencrypted");
         } else {
             findings_.ok("connection", message);
         }
@@ -123,7 +123,7 @@ private:
         const std::string version = version_text(database.version());
         if (database.version() < kLeastServer) {
             findings_.problem(
-                "server", fmt::format("PostgreSQL {}, too old.", version),
+                "server", fmt::format("PostgreSQL {} is too old.", version),
                 fmt::format("upgrade to PostgreSQL {} or newer", kLeastServer / 10000));
             return;
         }
@@ -150,15 +150,15 @@ private:
     void pooler(Database& database) {
         switch (pooling_of(database, options_.database)) {
             case Pooling::none:
-                findings_.ok("pooler", "none, a direct connection.");
+                findings_.ok("pooler", "none: a direct connection.");
                 break;
             case Pooling::session:
-                findings_.ok("pooler", "one stands between, with a server process per client.");
+                findings_.ok("pooler", "present, with a server process per client.");
                 break;
             case Pooling::transaction:
                 findings_.warning(
                     "pooler",
-                    "one in transaction mode stands between: events and polling work, "
+                    "present, in transaction mode: events and polling work, "
                     "notifications and migrate do not.",
                     "ads_catalog postgres listen=\"conninfo\" with a direct connection, and the "
                     "same for \"nginx-ads migrate --database\"");
@@ -178,7 +178,7 @@ private:
         const double ahead = there - (before + after) / 2;
         // What the journey took may be on either side.
         const double least = std::max(0.0, std::abs(ahead) - (after - before) / 2);
-        const std::string message = fmt::format("the server's is {:.3f} s {} this machine's.",
+        const std::string message = fmt::format("the server's clock is {:.3f} s {} this machine's.",
                                                 std::abs(ahead), ahead < 0 ? "behind" : "ahead of");
         if (least > kClockProblem) {
             findings_.problem("clock", message, "timedatectl set-ntp true, on both machines");
@@ -197,7 +197,7 @@ private:
             findings_.problem(
                 "spool",
                 fmt::format("cannot read {}: {}.", printable(options_.spool), std::strerror(errno)),
-                "give the folder that ads_spool names, as a user who may read it");
+                "pass the folder of ads_spool, and run as a user who may read it");
             return;
         }
         closedir(dir);
@@ -206,10 +206,10 @@ private:
         const int64_t age = oldest ? std::max<int64_t>(0, std::time(nullptr) - *oldest / 1000) : 0;
         const std::string message = fmt::format(
             "{}, {}, {}.", counted(use.segments, "segment"), size_text(use.bytes),
-            oldest ? fmt::format("the oldest event that waits is {} old", duration_text(age))
-                   : "nothing waits");
+            oldest ? fmt::format("the oldest waiting event is {} old", duration_text(age))
+                   : "no events are waiting");
         const std::string remedy =
-            "the error log of nginx, lines with \"ads:\", and ads_status say why nothing is "
+            "see the error log of nginx, lines with \"ads:\", and ads_status for why nothing is "
             "shipped";
         if (age >= kLagProblem) {
             findings_.problem("spool", message, remedy);
@@ -290,10 +290,10 @@ private:
         }
         const Json root(json_loadb(answer.body.data(), answer.body.size(), 0, nullptr));
         if (answer.status != 200 || !json_is_object(json_object_get(root.get(), "catalog"))) {
-            findings_.problem("node",
-                              fmt::format("{} is not the address of an ads_status: it answers {}.",
-                                          url, answer.status),
-                              "give the address of the location that has ads_status");
+            findings_.problem(
+                "node",
+                fmt::format("{} is not the URL of an ads_status: status {}.", url, answer.status),
+                "pass the URL of the location with ads_status");
             return;
         }
         judge(root.get());
@@ -321,7 +321,7 @@ private:
             !error.empty()) {
             well = false;
             findings_.problem("node", fmt::format("its catalog cannot be read: {}", error),
-                              "it serves the last one; the error log of nginx says since when");
+                              "the node serves the last one; see the error log of nginx");
         }
         const json_t* keeper = json_object_get(root, "keeper");
         if (const auto silent = json_integer_value(json_object_get(keeper, "silent_ms"));
@@ -345,7 +345,7 @@ private:
             well = false;
             findings_.warning(
                 "node",
-                fmt::format("{} refused by PostgreSQL since its state was made.",
+                fmt::format("{} refused by PostgreSQL since the state was created.",
                             number == 1 ? "1 event was" : fmt::format("{} events were", number)),
                 "the reasons are in the folder quarantine of its spool");
         }
@@ -373,8 +373,8 @@ private:
         if (well) {
             findings_.ok("node",
                          !json_is_object(shipping)
-                             ? "it serves; it has no ads_postgres, so events stay in the spool."
-                             : "it serves and ships its events.");
+                             ? "it serves; without ads_postgres, events are kept in the spool."
+                             : "it serves and ships events.");
         }
     }
 
@@ -395,11 +395,11 @@ private:
                     : "--all";
             if (number_of(entry, "ad_groups") > 0) {
                 findings_.warning("stop list", fmt::format("{}: {}.", what, stop.told()),
-                                  fmt::format("nginx-ads start {}, once that is settled", option));
+                                  fmt::format("nginx-ads start {}, once that is resolved", option));
             } else {
                 findings_.warning("stop list",
-                                  fmt::format("{}: {}, but it stops nothing: the catalog does not "
-                                              "have it.",
+                                  fmt::format("{}: {}, but it has no effect: it is not in the "
+                                              "catalog.",
                                               what, stop.told()),
                                   fmt::format("nginx-ads start {}", option));
             }
@@ -467,18 +467,17 @@ Exit doctor(const Options& options) {
 
 void add_doctor(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
-    auto* sub = app.add_subcommand("doctor", "Examine database, spool and node, with remedies");
+    auto* sub = app.add_subcommand("doctor", "Check the database, the spool and a node");
     sub->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
-    sub->add_option("--spool", options->spool,
-                    "The folder of ads_spool, to see how far behind it is")
+    sub->add_option("--spool", options->spool, "Folder of ads_spool, to check for a backlog")
         ->option_text("DIR");
-    sub->add_option("--status-url", options->status_url, "Where a node has ads_status")
+    sub->add_option("--status-url", options->status_url, "URL of a node's ads_status")
         ->check(is_web_address())
         ->option_text("URL");
-    sub->add_flag("--json", options->json, "Print an object");
+    sub->add_flag("--json", options->json, "Print JSON");
     sub->footer(
-        "Each finding is ok, a warning or a problem, with a remedy where it is not ok. Nothing is\n"
-        "changed. The exit code is 1 if there is a problem.\n"
+        "Each finding is ok, a warning or a problem; warnings and problems have a remedy. Nothing\n"
+        "is changed. The exit code is 1 if there is a problem.\n"
         "\n"
         "Example:\n"
         "  nginx-ads doctor --spool /var/lib/nginx-ads/spool --status-url "

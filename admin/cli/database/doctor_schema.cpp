@@ -69,14 +69,14 @@ private:
             if (!e.is("42501")) {
                 throw;
             }
-            findings_.warning("migrations", "this role may not see which files were applied.",
-                              "nginx-ads migrate status, as the owner of the schema");
+            findings_.warning("migrations", "this role may not read which files were applied.",
+                              "run nginx-ads migrate status as the owner of the schema");
         }
     }
 
     void judge(const AppliedFiles& applied) {
         if (!applied.schema) {
-            findings_.problem("migrations", "the schema ads was not made by nginx-ads migrate.",
+            findings_.problem("migrations", "the schema ads was not created by nginx-ads migrate.",
                               kMigrate);
             return;
         }
@@ -106,7 +106,7 @@ private:
                 "install the nginx-ads that migrated it, or a newer one");
         }
         if (files[FileState::applied].size() == rows.size()) {
-            findings_.ok("migrations", fmt::format("version {}, the newest.", version));
+            findings_.ok("migrations", fmt::format("version {}, up to date.", version));
         }
     }
 
@@ -152,12 +152,13 @@ private:
         if (!more.empty()) {
             findings_.warning(
                 "rights",
-                fmt::format("{} may write to {}: a node needs only the functions.", what,
+                fmt::format("{} may write to {}: a node only needs the functions.", what,
                             listed(more)),
                 fmt::format("REVOKE ALL ON ALL TABLES IN SCHEMA ads FROM {};", quoted(role)));
             return;
         }
-        findings_.ok("rights", fmt::format("{} may do what a node needs, and no more.", what));
+        findings_.ok("rights",
+                     fmt::format("{} has exactly the privileges that a node needs.", what));
     }
 
     std::string quoted(const std::string& name) {
@@ -175,7 +176,7 @@ private:
         }
         if (missing.empty()) {
             findings_.ok("partitions",
-                         fmt::format("there for this month and the next {}.", kMonthsAhead));
+                         fmt::format("present for this month and the next {}.", kMonthsAhead));
         } else {
             findings_.problem(
                 "partitions",
@@ -262,7 +263,7 @@ private:
         }
         leftovers();
         if (missing.empty() && invalid.empty()) {
-            findings_.ok("indexes", fmt::format("all {} are there and valid.", rows.size()));
+            findings_.ok("indexes", fmt::format("all {} are present and valid.", rows.size()));
         }
     }
 

@@ -73,8 +73,8 @@ void check_server(Database& database, const std::string& conninfo) {
     if (pooling_of(database, conninfo) == Pooling::transaction) {
         throw Failure(
             Exit::bad_input,
-            fmt::format("a pooler in transaction mode stands before {}, so that no lock lasts "
-                        "from one statement to the next: give a direct connection to "
+            fmt::format("{} is behind a pooler in transaction mode, which does not keep locks "
+                        "between statements: connect directly to "
                         "PostgreSQL with --database.",
                         database.shown()));
     }
@@ -91,7 +91,7 @@ public:
         bool told = false;
         while (database_.value("SELECT pg_try_advisory_lock($1)", {kLockKey}) != "t") {
             if (!std::exchange(told, true)) {
-                warn("another nginx-ads migrate is at work on this database: waiting for it.");
+                warn("another nginx-ads migrate is running on this database: waiting for it.");
             }
             std::this_thread::sleep_for(kRetry);
         }
@@ -110,8 +110,8 @@ public:
     void check() {
         if (database_.backend() != backend_) {
             throw Failure(Exit::failed,
-                          "a pooler has exchanged the connection, and the lock is gone with it: "
-                          "give a direct connection to PostgreSQL with --database.");
+                          "a pooler changed the connection, so the lock is lost: "
+                          "connect directly to PostgreSQL with --database.");
         }
     }
 
@@ -146,8 +146,8 @@ void at_line(const SchemaFile& file, size_t line, F f) {
                         e.what(),
                         file.transaction
                             ? "Nothing was applied."
-                            : "What the file did before stays; the next run begins the "
-                              "file anew."));
+                            : "The earlier statements of the file remain; the next run "
+                              "starts the file again."));
     }
 }
 
@@ -316,7 +316,7 @@ private:
         const Rows rows = database_.run("SELECT ads.ensure_partitions()");
         for (size_t i = 0; i < rows.size(); i++) {
             partitions_.emplace_back(rows.at(i, 0));
-            say(fmt::format("made partition {}\n", printable(partitions_.back())));
+            say(fmt::format("created partition {}\n", printable(partitions_.back())));
         }
     }
 
@@ -416,17 +416,16 @@ Exit status(const Options& options) {
 
 void add_migrate(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
-    auto* sub = app.add_subcommand("migrate", "Bring a database's schema up to date");
+    auto* sub = app.add_subcommand("migrate", "Bring the database schema up to date");
     sub->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
-    sub->add_flag("--dry-run", options->dry_run, "Only print what would be applied");
-    sub->add_flag("--repair", options->repair,
-                  "Apply files that build indexes again: replaces what is invalid or missing");
-    sub->add_flag("--json", options->json, "Print an object");
+    sub->add_flag("--dry-run", options->dry_run, "Print the files without applying them");
+    sub->add_flag("--repair", options->repair, "Rebuild invalid and missing indexes");
+    sub->add_flag("--json", options->json, "Print JSON");
     sub->footer(
-        "Files of tables are applied once each, in order; files of functions again when they have\n"
-        "changed. All of it is one transaction. Indexes that are built while others write come\n"
-        "after it, and go on where they were interrupted. Several migrates at once wait for each\n"
-        "other. A pooler in transaction mode will not do: connect directly.\n"
+        "Table files are applied once, in order; function files again whenever they have changed,\n"
+        "all in one transaction. Indexes that are built concurrently follow, and resume after an\n"
+        "interruption. Concurrent runs wait for each other. A pooler in transaction mode is not\n"
+        "supported: connect directly.\n"
         "\n"
         "Example:\n"
         "  nginx-ads migrate --database \"host=db.example.com dbname=ads user=ads_owner\"");
@@ -436,9 +435,9 @@ void add_migrate(Arguments& app, Command& chosen) {
             chosen = [options] { return Migrate(*options).run(); };
         }
     });
-    auto* state = sub->add_subcommand("status", "Print which files of the schema the database has");
+    auto* state = sub->add_subcommand("status", "Print which schema files are applied");
     state->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
-    state->add_flag("--json", options->json, "Print an object");
+    state->add_flag("--json", options->json, "Print JSON");
     state->footer(
         "The exit code is 1 if an applied file has changed since, or if the database is newer "
         "than\n"

@@ -136,7 +136,7 @@ private:
             totals_.changes += totals.changes;
             totals_.failures += totals.failures;
             if (!trouble_.empty()) {
-                log_line("scheduler", "PostgreSQL is back");
+                log_line("scheduler", "connected to PostgreSQL again");
             }
             trouble_.clear();
         } catch (const SqlError& e) {
@@ -266,7 +266,7 @@ Validator is_tick() {
             const auto time = parse_timeout(text);
             return time && time->count() >= 10
                        ? std::string()
-                       : fmt::format("must be a time from 10ms to 60m like 30s, not \"{}\"",
+                       : fmt::format("must be a time from 10ms to 60m such as 30s, not \"{}\"",
                                      printable(text));
         },
         "TIME");
@@ -276,14 +276,12 @@ Arguments* add_worker(Arguments& parent, const std::shared_ptr<Options>& options
                       const char* what) {
     auto* sub = parent.add_subcommand(name, what);
     sub->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
-    sub->add_option("--instance", options->instance,
-                    "The name in the table of runs (default HOST:PID)")
+    sub->add_option("--instance", options->instance, "Name in the table of runs (default HOST:PID)")
         ->option_text("NAME");
-    sub->add_option("--keep-events", options->event_days,
-                    "Drop events that are older than so many days (default 395)")
+    sub->add_option("--keep-events", options->event_days, "Days to keep events (default 395)")
         ->check(whole_number(31, 36500))
         ->option_text("DAYS");
-    sub->add_flag("--verbose", options->verbose, "Also tell of tasks that had nothing to do");
+    sub->add_flag("--verbose", options->verbose, "Log tasks that had nothing to do");
     return sub;
 }
 
@@ -291,10 +289,10 @@ Arguments* add_worker(Arguments& parent, const std::shared_ptr<Options>& options
 
 void add_scheduler(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
-    auto* sub = app.add_subcommand("scheduler", "Start, end and pause campaigns when it is time");
+    auto* sub = app.add_subcommand("scheduler", "Start, end and pause campaigns on schedule");
     sub->require_subcommand(1);
-    auto* daemon = add_worker(*sub, options, "run", "Work until SIGTERM or SIGINT");
-    daemon->add_option("--tick", options->tick, "Look for work this often (default 30s)")
+    auto* daemon = add_worker(*sub, options, "run", "Run until SIGTERM or SIGINT");
+    daemon->add_option("--tick", options->tick, "Interval of looking for work (default 30s)")
         ->check(is_tick())
         ->option_text("TIME");
     daemon->footer(
@@ -305,8 +303,8 @@ void add_scheduler(Arguments& app, Command& chosen) {
         "  nginx-ads scheduler run --database \"host=db dbname=ads user=scheduler\"");
     daemon->callback([options, &chosen] { chosen = [options] { return Daemon(*options).run(); }; });
 
-    auto* once = add_worker(*sub, options, "tick", "Do what is due, once, and end: for cron");
-    once->add_flag("--json", options->json, "Print an object");
+    auto* once = add_worker(*sub, options, "tick", "Run what is due and exit; for cron");
+    once->add_flag("--json", options->json, "Print JSON");
     once->footer(
         "The exit code is 3 if a task failed.\n"
         "\n"
@@ -314,9 +312,9 @@ void add_scheduler(Arguments& app, Command& chosen) {
         "  * * * * * nginx-ads scheduler tick > /dev/null");
     once->callback([options, &chosen] { chosen = [options] { return tick_once(*options); }; });
 
-    auto* state = sub->add_subcommand("status", "Say when tasks ran, and when they are due");
+    auto* state = sub->add_subcommand("status", "Show when tasks ran and when they are due");
     state->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
-    state->add_flag("--json", options->json, "Print an object");
+    state->add_flag("--json", options->json, "Print JSON");
     state->footer(
         "Example:\n"
         "  nginx-ads scheduler status --json");

@@ -176,7 +176,7 @@ Exit run(Options& options) {
         if (asked.placements.empty() || asked.placements.size() > kMaxPage) {
             throw Failure(
                 Exit::usage,
-                fmt::format("which placements? Name 1 to {} of them with --placement, or a "
+                fmt::format("placements are required: name 1 to {} with --placement, or a "
                             "request with --request.",
                             kMaxPage));
         }
@@ -230,7 +230,8 @@ void add_request_options(Arguments& sub, Options& options) {
     const auto add = [&](const char* name, auto& value, const char* help, const char* text) {
         return sub.add_option(name, value, help)->excludes(file)->option_text(text);
     };
-    add("--placement", options.asked.placements, "Of a page; several in their order", "ID")
+    add("--placement", options.asked.placements, "Placement of the page; several in page order",
+        "ID")
         ->delimiter(',')
         ->allow_extra_args(false);
     std::vector<std::string> devices(Names<Device>::list.begin(), Names<Device>::list.end());
@@ -253,23 +254,24 @@ void add_request_options(Arguments& sub, Options& options) {
 
 void add_decide(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
-    auto* sub = app.add_subcommand("decide", "Say what would be served for a request, and why");
+    auto* sub = app.add_subcommand("decide", "Show what would be served for a request, and why");
     add_request_options(*sub, *options);
     add_catalog_options(*sub, options->catalog);
-    sub->add_option("--status-url", options->status_url,
-                    "ads_status of the node whose deliveries count (default nginx-ads.conf)")
+    sub->add_option(
+           "--status-url", options->status_url,
+           "URL of the ads_status of the node to take counters from (default nginx-ads.conf)")
         ->check(is_web_address())
         ->option_text("URL");
-    sub->add_option("--at", options->at, "Decide at this moment, RFC 3339 (default now)")
+    sub->add_option("--at", options->at, "Time of the decision, RFC 3339 (default now)")
         ->check(is_moment())
         ->option_text("TIME");
-    sub->add_option("--seed", options->seed, "Of the random numbers (default another each time)")
+    sub->add_option("--seed", options->seed, "Seed of the random numbers (default random)")
         ->check(whole_number(0, INT64_MAX))
         ->option_text("N");
-    sub->add_option("--repeat", options->repeat, "Draw so often and count (default 1)")
+    sub->add_option("--repeat", options->repeat, "Number of draws to count (default 1)")
         ->check(whole_number(1, kMaxRepeat))
         ->option_text("N");
-    sub->add_flag("--json", options->json, "Print an object");
+    sub->add_flag("--json", options->json, "Print JSON");
     sub->footer(
         "The catalog is a file, that of a node, or PostgreSQL's; without an option what\n"
         "nginx-ads.conf names. A request in a file is an object; only placements is required:\n"

@@ -73,7 +73,7 @@ Validator is_count() {
         [](const std::string& text) {
             return count_of(text) ? std::string()
                                   : fmt::format(
-                                        "must be a number of requests like 1M or 250k, "
+                                        "must be a number of requests such as 1M or 250k, "
                                         "not \"{}\"",
                                         text);
         },
@@ -85,7 +85,7 @@ Validator is_share() {
         [](const std::string& text) {
             return share_of(text)
                        ? std::string()
-                       : fmt::format("must be a share like 8% or 0.08, not \"{}\"", text);
+                       : fmt::format("must be a share such as 8% or 0.08, not \"{}\"", text);
         },
         "SHARE");
 }
@@ -96,7 +96,7 @@ Validator is_time_of_day() {
             const auto minutes = catalog::parse_clock(text);
             return minutes && *minutes < 1440
                        ? std::string()
-                       : fmt::format("must be a time of day like 19:00, not \"{}\"", text);
+                       : fmt::format("must be a time of day such as 19:00, not \"{}\"", text);
         },
         "HH:MM");
 }
@@ -150,20 +150,21 @@ void check_traffic(const std::string& kind) {
     if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end() && kind != kStdin &&
         kind.find_first_of("./") == kind.npos) {
         const std::string best = nearest(kind, kinds);
-        throw Failure(Exit::usage,
-                      fmt::format("--traffic must be flat, diurnal, bursty, outage or a file like "
-                                  "day.csv, not \"{}\"{}",
-                                  kind, best.empty() ? "." : ": did you mean \"" + best + "\"?"));
+        throw Failure(
+            Exit::usage,
+            fmt::format("--traffic must be flat, diurnal, bursty, outage or a file such as "
+                        "day.csv, not \"{}\"{}",
+                        kind, best.empty() ? "." : ": did you mean \"" + best + "\"?"));
     }
 }
 
 Exit run(const Options& options) {
     check_traffic(options.traffic);
     if (options.compare && !options.strategy.empty()) {
-        throw Failure(Exit::usage, "--compare is for all strategies: leave --strategy out.");
+        throw Failure(Exit::usage, "--compare excludes --strategy: it runs all strategies.");
     }
     if (!options.outage_at.empty() && options.traffic != "outage") {
-        throw Failure(Exit::usage, "--outage-at needs --traffic outage.");
+        throw Failure(Exit::usage, "--outage-at requires --traffic outage.");
     }
     if (options.catalog == kStdin && options.traffic == kStdin) {
         throw Failure(Exit::usage, "only one of --catalog and --traffic can be standard input.");
@@ -175,7 +176,7 @@ Exit run(const Options& options) {
         return Exit::bad_input;
     }
     if (parsed.document.placements.empty()) {
-        throw Failure(Exit::bad_input, fmt::format("{}: there is no placement to ask for.",
+        throw Failure(Exit::bad_input, fmt::format("{}: the catalog has no active placement.",
                                                    shown_name(options.catalog)));
     }
     Runs runs;
@@ -199,7 +200,7 @@ Exit run(const Options& options) {
 
 void add_simulate(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
-    auto* sub = app.add_subcommand("simulate", "Try a catalog's pacing on simulated days");
+    auto* sub = app.add_subcommand("simulate", "Simulate the pacing of a catalog");
     sub->add_option("--catalog", options->catalog, "The catalog; - is standard input")
         ->required()
         ->option_text("FILE");
@@ -209,14 +210,15 @@ void add_simulate(Arguments& app, Command& chosen) {
     sub->add_option("--requests", options->requests, "Requests a day (default 1M)")
         ->check(is_count())
         ->option_text("N");
-    sub->add_option("--days", options->days, "Days; the last is shown (default 6, at most 92)")
+    sub->add_option("--days", options->days,
+                    "Number of days; the last is shown (default 6, at most 92)")
         ->check(whole_number(1, kMostDays))
         ->option_text("N");
-    sub->add_option("--at", options->at, "Show this day, RFC 3339 (default today)")
+    sub->add_option("--at", options->at, "Day to show, RFC 3339 (default today)")
         ->check(is_moment())
         ->option_text("TIME");
     sub->add_option("--pixel-loss", options->pixel_loss,
-                    "Impressions whose pixel never comes (default 8%)")
+                    "Share of impressions without a pixel (default 8%)")
         ->check(is_share())
         ->option_text("SHARE");
     sub->add_option("--click-rate", options->click_rate, "Clicks per impression (default 0.5%)")
@@ -226,40 +228,39 @@ void add_simulate(Arguments& app, Command& chosen) {
                     "Conversions per click (default 5%)")
         ->check(is_share())
         ->option_text("SHARE");
-    sub->add_option("--weekend", options->weekend,
-                    "Traffic of Saturdays and Sundays (default 100%)")
+    sub->add_option("--weekend", options->weekend, "Traffic of weekend days (default 100%)")
         ->check(is_share())
         ->option_text("SHARE");
-    sub->add_option("--outage-at", options->outage_at,
-                    "When the outage begins, UTC (default 14:00)")
+    sub->add_option("--outage-at", options->outage_at, "Start of the outage, UTC (default 14:00)")
         ->check(is_time_of_day())
         ->option_text("HH:MM");
-    sub->add_option("--seed", options->seed, "Of the random numbers (default 1)")
+    sub->add_option("--seed", options->seed, "Seed of the random numbers (default 1)")
         ->check(whole_number(0, INT32_MAX))
         ->option_text("N");
-    sub->add_option("--request", options->request,
-                    "What is known of every visitor, as for decide; JSON")
+    sub->add_option("--request", options->request, "Properties of all visitors as for decide, JSON")
         ->option_text("FILE");
-    sub->add_option("--strategy", options->strategy, "For all ad groups, whatever the catalog says")
+    sub->add_option("--strategy", options->strategy,
+                    "Strategy of all ad groups, in place of the catalog's")
         ->check(is_strategy())
         ->option_text("NAME");
-    sub->add_flag("--compare", options->compare, "Once with each strategy");
-    sub->add_option("--plot", options->plot, "Draw delivery and target")->option_text("FILE.svg");
-    sub->add_flag("--json", options->json, "Print an object");
+    sub->add_flag("--compare", options->compare, "Run once per strategy");
+    sub->add_option("--plot", options->plot, "Plot of delivery and target")
+        ->option_text("FILE.svg");
+    sub->add_flag("--json", options->json, "Print JSON");
     sub->footer(
-        "diurnal has 7.4 times the requests at 20:00 UTC that it has at 08:00; bursty adds\n"
-        "eight bursts of three to eight times that; outage takes 45 minutes of\n"
-        "the last day away. A file has lines TIME,REQUESTS_PER_MINUTE like 09:30,120.\n"
+        "diurnal has 7.4 times as many requests at 20:00 UTC as at 08:00; bursty adds eight\n"
+        "bursts of three to eight times the rate; outage removes 45 minutes of the last\n"
+        "day. A file has lines TIME,REQUESTS_PER_MINUTE such as 09:30,120.\n"
         "\n"
-        "Requests ask for one placement at random and have a device, and nothing else that\n"
-        "could be targeted, unless --request says more. Visitors have no session: frequency\n"
-        "caps hold nobody back. The first days teach the traffic curves.\n"
+        "Each request is for one placement at random, with a device; --request adds other\n"
+        "properties. Visitors have no session, so frequency caps do not apply. The traffic\n"
+        "curves are learned on the first days.\n"
         "\n"
-        "Per limit: its aim, what was served and billed of it, how much it was passed, the\n"
-        "root mean square deviation from its target, the worst minute in times of the even\n"
-        "rate (/ in the hour after the outage), the share of minutes without a serve where\n"
-        "ten were due, and when it was used up, in local time. Goals and lifetime budgets:\n"
-        "also what was used on all days.\n"
+        "Per limit: its target, what was served and billed, the overdelivery, the root mean\n"
+        "square deviation from the target, the worst minute as a multiple of the even rate\n"
+        "(/ in the hour after the outage), the share of minutes without a serve where ten\n"
+        "were due, and the local time at which it was exhausted. For goals and lifetime\n"
+        "budgets also the total of all days.\n"
         "\n"
         "Example:\n"
         "  nginx-ads simulate --catalog catalog.json --traffic outage --plot day.svg");

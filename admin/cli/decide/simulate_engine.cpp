@@ -178,8 +178,8 @@ private:
         }
         if (tracked_.size() > kMostLines) {
             throw Failure(Exit::bad_input,
-                          fmt::format("the catalog has more than {} ad groups: too many to follow "
-                                      "each minute of each.",
+                          fmt::format("the catalog has more than {} ad groups, too many to "
+                                      "simulate.",
                                       kMostLines));
         }
     }

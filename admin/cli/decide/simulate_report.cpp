@@ -106,14 +106,14 @@ void put_header(std::string_view what, size_t names) {
 
 std::string said(const Scenario& scenario, const Simulated& one) {
     std::string text = fmt::format(
-        "{}, the last of {}; {} traffic, {} requests in all; {:g} % of the pixels lost; seed {}",
+        "{}, the last of {}; {} traffic, {} requests in total; {:g} % of the pixels lost; seed {}",
         catalog::date_text(scenario.day).substr(0, 10), counted(scenario.days, "day"),
         scenario.traffic, grouped(one.requests), 100 * scenario.pixel_loss, scenario.seed);
     if (scenario.weekend != 1) {
         text += fmt::format("; {:g} % of the traffic on weekends", 100 * scenario.weekend);
     }
     if (one.outage) {
-        text += fmt::format("; nobody could ask from {} to {}",
+        text += fmt::format("; no requests from {} to {}",
                             catalog::date_text(one.outage->open).substr(11, 5),
                             catalog::date_text(one.outage->close).substr(11, 5));
     }

@@ -95,15 +95,14 @@ void Traffic::read_file(const std::string& path) {
             (!rows.empty() && rows.back().first >= *clock)) {
             throw Failure(Exit::bad_input,
                           fmt::format("{}: line {} must be TIME,REQUESTS_PER_MINUTE like "
-                                      "\"09:30,120\", later than the line before, not \"{}\".",
+                                      "\"09:30,120\", later than the previous line, not \"{}\".",
                                       shown_name(path), line, printable(row)));
         }
         rows.emplace_back(*clock, value);
     }
     if (rows.empty() ||
         std::all_of(rows.begin(), rows.end(), [](auto& r) { return r.second == 0; })) {
-        throw Failure(Exit::bad_input,
-                      fmt::format("{}: there are no requests in it.", shown_name(path)));
+        throw Failure(Exit::bad_input, fmt::format("{}: no requests found.", shown_name(path)));
     }
     // Before the first row it is as late as after the last.
     double now = rows.back().second;

@@ -40,7 +40,7 @@ void show_head(const Experiment& e) {
     out().put(fmt::format("{}  {}, ad group {}\n", painted(STDOUT_FILENO, Colour::bold, titled(e)),
                           e.status, e.ad_group));
     out().put(
-        fmt::format("  metric {}, alpha {:g}, at least {} trials for each variant, smallest "
+        fmt::format("  metric {}, alpha {:g}, at least {} trials per variant, smallest "
                     "effect {:g}\n",
                     e.metric, e.plan.alpha, grouped(e.plan.min_sample), e.plan.mde));
 }
@@ -134,12 +134,12 @@ Exit analyze(const Options& options) {
 void add_experiment(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* sub = app.find_subcommand("experiment")
-                    ->add_subcommand("analyze", "Compare the variants: look as often as you like");
-    sub->add_option("ID", options->id, "The experiment, by id or by name")
+                    ->add_subcommand("analyze", "Compare the variants; may be run at any time");
+    sub->add_option("ID", options->id, "The experiment, an id or a name")
         ->required()
         ->option_text(" ");
     sub->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
-    sub->add_flag("--json", options->json, "Print an object");
+    sub->add_flag("--json", options->json, "Print JSON");
     sub->footer("Example:\n  nginx-ads experiment analyze 3");
     sub->callback([options, &chosen] {
         chosen = [options] {

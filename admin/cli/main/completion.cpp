@@ -179,8 +179,7 @@ std::string manual(const CLI::App& root) {
 }  // namespace
 
 void add_completion(Arguments& app, Command& chosen) {
-    auto* completion =
-        app.add_subcommand("completion", "Print what makes a shell complete the command line");
+    auto* completion = app.add_subcommand("completion", "Print a shell completion script");
     completion->require_subcommand(1);
     completion->footer(
         "Example:\n  nginx-ads completion bash > "

@@ -19,23 +19,22 @@ namespace {
 
 constexpr const char* kFooter =
     "Exit codes:\n"
-    "  0  all is well\n"
-    "  1  the input is wrong: an invalid catalog, a damaged spool, a bad key ring,\n"
-    "     a token that is not valid, an answer that is none, an ad group that is not\n"
-    "     there, a database that is newer or changed, a problem that doctor found,\n"
-    "     a creative or an image that is refused, an address that is blocked\n"
-    "  2  the command line is wrong\n"
-    "  3  something could not be read, written or reached\n"
+    "  0  success\n"
+    "  1  invalid input: an invalid catalog, key ring or token, a damaged spool, an\n"
+    "     invalid response, an unknown object, a database that is newer or was changed,\n"
+    "     a problem found by doctor, a refused creative or image, a blocked URL\n"
+    "  2  invalid command line\n"
+    "  3  a read, write or connection failed\n"
     "\n"
     "Example:\n"
     "  nginx-ads validate /etc/nginx-ads/catalog.json\n"
     "\n"
-    "Colours appear only on a terminal, and never with NO_COLOR set.";
+    "Colours are used on a terminal only, and never with NO_COLOR set.";
 
 // At the end of every command's help; the command's own says what a 1 may be.
 constexpr const char* kExitCodes =
-    "Exit codes: 0 all is well, 1 the input is wrong, 2 the command line is wrong,\n"
-    "3 something could not be read, written or reached.";
+    "Exit codes: 0 success, 1 invalid input, 2 invalid command line,\n"
+    "3 a read, write or connection failed.";
 
 void add_exit_codes(CLI::App& app) {
     for (auto* sub : app.get_subcommands([](CLI::App*) { return true; })) {
@@ -146,7 +145,7 @@ std::optional<Exit> read_command_line(CLI::App& app, const std::vector<std::stri
 Exit run(int argc, char** argv) {
     Command chosen;
     Arguments arguments(
-        "What goes with the nginx-ads module: catalogs, decisions, the spool, keys, tokens, "
+        "Companion of the nginx-ads module: catalogs, decisions, the spool, keys, tokens, "
         "consent, PostgreSQL.");
     describe(arguments, chosen);
     const std::vector<std::string> words = arguments_of(argc, argv);

@@ -93,8 +93,7 @@ std::string extra(const std::string& word, const Reached& reached) {
         return no_command(word, reached);
     }
     if (!word.starts_with('-')) {
-        return fmt::format("\"{}\" is one argument too many: see \"{} --help\".", word,
-                           reached.path);
+        return fmt::format("unexpected argument \"{}\": see \"{} --help\".", word, reached.path);
     }
     const std::string option = word.substr(0, word.find('='));
     return with_advice(fmt::format("\"{}\" has no option {}", reached.path, option), option,
@@ -112,7 +111,7 @@ std::string explain(const CLI::ParseError& error, const Reached& reached) {
     const std::string_view message = error.what();
     if (code == static_cast<int>(CLI::ExitCodes::ArgumentMismatch) &&
         message.ends_with("missing")) {
-        return fmt::format("{} needs a value; see \"{} --help\".",
+        return fmt::format("{} requires a value; see \"{} --help\".",
                            message.substr(0, message.find(':')), reached.path);
     }
     return fmt::format("{}; see \"{} --help\".", message, reached.path);
@@ -133,11 +132,11 @@ Exit usage_error(CLI::App& app, const CLI::ParseError& error,
         complain(extra(reached.option, reached));
     } else if (incomplete) {
         if (json) {
-            complain(fmt::format("\"{}\" needs one of the commands {}.", reached.path,
+            complain(fmt::format("\"{}\" requires one of the commands {}.", reached.path,
                                  fmt::join(commands_of(*reached.app), ", ")));
         } else {
             error_line(app.help());
-            complain(fmt::format("\"{}\" needs one of the commands above.", reached.path));
+            complain(fmt::format("\"{}\" requires one of the commands above.", reached.path));
         }
     } else {
         complain(explain(error, reached));

@@ -95,10 +95,10 @@ private:
         app.add_option("--db,--database", access.database, kDatabaseHelp)->option_text("CONNINFO");
         app.add_flag("--json", access.json, "Print JSON");
         if (writes) {
-            app.add_option("--as", access.actor, "Who edits, for the history (default $USER)")
+            app.add_option("--as", access.actor, "Actor recorded in the history (default $USER)")
                 ->option_text("NAME");
-            app.add_flag("--dry-run", access.dry_run, "Only say what would change");
-            app.add_flag("--strict", access.strict, "Refuse what could not be served");
+            app.add_flag("--dry-run", access.dry_run, "Print the changes without writing them");
+            app.add_flag("--strict", access.strict, "Treat warnings as errors");
         }
     }
 
@@ -138,12 +138,12 @@ private:
 
     void add_content(Arguments& app, EditCommand& options, bool fresh) const {
         app.add_option("--file", options.file,
-                       fresh ? "The object as in the catalog, JSON; - is standard input"
-                             : "What to change, JSON merged as RFC 7396 says; - is standard input")
+                       fresh ? "JSON object as in the catalog; - is standard input"
+                             : "JSON merge patch (RFC 7396); - is standard input")
             ->option_text("FILE");
         add_fields(app, kind_, options.values);
         app.add_option("--set", options.sets,
-                       fmt::format("Any member, like {}; may be repeated",
+                       fmt::format("Set any member, such as {}; may be repeated",
                                    kind_ == Kind::experiment ? "min_sample=500"
                                                              : "frequency_caps[0].count=2"))
             ->option_text("PATH=VALUE")
@@ -168,7 +168,7 @@ private:
             app->add_option(id_name(kind_), options->id, fmt::format("The new {}", words_.name))
                 ->option_text(" ");
         }
-        add_parent(*app, options->edit.parent, "Where it goes");
+        add_parent(*app, options->edit.parent, "Its parent");
         add_content(*app, *options, true);
         add_access(*app, options->access, true);
     }
@@ -185,21 +185,21 @@ private:
 
     std::string pause_help() const {
         return kind_ == Kind::advertiser   ? "Pause all its campaigns"
-               : kind_ == Kind::placement  ? "Show no ads there, for now"
-               : kind_ == Kind::experiment ? "Make it a draft again, which keeps its figures"
-                                           : "Serve it no more, for now";
+               : kind_ == Kind::placement  ? "Pause it: no ads are served there"
+               : kind_ == Kind::experiment ? "Return it to draft, keeping its counts"
+                                           : "Pause serving it";
     }
     std::string resume_help() const {
         return kind_ == Kind::advertiser   ? "Resume the campaigns that were paused with it"
-               : kind_ == Kind::campaign   ? "Serve it, from its start on"
-               : kind_ == Kind::experiment ? "Let it run on, with the figures that it has"
+               : kind_ == Kind::campaign   ? "Serve it from its start"
+               : kind_ == Kind::experiment ? "Continue it, keeping its counts"
                                            : "Serve it again";
     }
     std::string archive_help() const {
-        return kind_ == Kind::advertiser   ? "Archive all its campaigns, for good"
-               : kind_ == Kind::placement  ? "Remove it, if no ad group names it"
-               : kind_ == Kind::experiment ? "End it for good, without a winner"
-                                           : "End it for good";
+        return kind_ == Kind::advertiser   ? "Archive all its campaigns permanently"
+               : kind_ == Kind::placement  ? "Remove it, unless an ad group targets it"
+               : kind_ == Kind::experiment ? "End it permanently, without a winner"
+                                           : "End it permanently";
     }
 
     void add_short(const char* verb, const std::string& help, Run run) {
@@ -211,9 +211,9 @@ private:
 
     void add_stop() {
         std::shared_ptr<EditCommand> options;
-        auto* app = edit("stop", "End an experiment that runs", "3 --winner 32", run_stop, options);
+        auto* app = edit("stop", "End a running experiment", "3 --winner 32", run_stop, options);
         add_id(*app, options->id);
-        app->add_option("--winner", options->edit.winner, "The creative that gets the traffic")
+        app->add_option("--winner", options->edit.winner, "Creative that receives the traffic")
             ->option_text("CREATIVE");
         add_access(*app, options->access, true);
     }
@@ -224,14 +224,13 @@ private:
         const std::string example =
             fmt::format("{} {}", example_id(kind_),
                         kind_ == Kind::placement ? "home-bottom" : "--name \"A new name\"");
-        auto* app =
-            edit("clone",
-                 kind_ == Kind::placement ? "Make another of the same kind"
-                                          : "Make a draft of the same, with all that is in it",
-                 example, run_clone, options);
+        auto* app = edit("clone",
+                         kind_ == Kind::placement ? "Create a placement with the same settings"
+                                                  : "Create a draft copy, with everything in it",
+                         example, run_clone, options);
         add_id(*app, options->id);
         if (kind_ == Kind::placement) {
-            app->add_option("NEW", options->edit.name, "The new placement's id")
+            app->add_option("NEW", options->edit.name, "Id of the new placement")
                 ->required()
                 ->option_text(" ");
         } else {
@@ -240,7 +239,7 @@ private:
                 ->required(named);
         }
         if (kind_ != Kind::experiment) {  // elsewhere are other creatives
-            add_parent(*app, options->edit.parent, "Where it goes (default: beside the original)");
+            add_parent(*app, options->edit.parent, "Its parent (default: that of the original)");
         }
         add_access(*app, options->access, true);
     }
@@ -255,33 +254,35 @@ private:
             return app.add_option(name, value, help)->option_text(text);
         };
         if (kind_ == Kind::experiment) {
-            add("--status", query.status, "Only those that are draft, running, completed", "STATUS")
+            add("--status", query.status, "List those with this status: draft, running, completed",
+                "STATUS")
                 ->offer(all<ExperimentStatus>());
         } else if (kind_ != Kind::advertiser) {
-            add("--status", query.status, "Only these, as in active,paused", "STATUS")
+            add("--status", query.status, "List those with this status, such as active,paused",
+                "STATUS")
                 ->offer(all<Status>());
         }
         if (dated) {
-            add("--advertiser", query.advertiser, "Only of this one", "NAME");
+            add("--advertiser", query.advertiser, "List those of this advertiser", "NAME");
         }
         if (kind_ == Kind::ad_group || in_group) {
-            add("--campaign", query.campaign, "Only of this one, by id or name", "ID");
+            add("--campaign", query.campaign, "List those of this campaign, an id or a name", "ID");
         }
         if (in_group) {
-            add("--ad-group", query.ad_group, "Only of this one, by id or name", "ID");
+            add("--ad-group", query.ad_group, "List those of this ad group, an id or a name", "ID");
         }
         if (kind_ == Kind::ad_group || kind_ == Kind::creative) {
-            add("--placement", query.placement, "Only what may be served there", "ID");
+            add("--placement", query.placement, "List those that may be served there", "ID");
         }
         if (kind_ == Kind::creative) {
             app.add_option("--type", query.type, "image, html, native, tag")
                 ->check(one_of({"image", "html", "native", "tag"}))
                 ->option_text("TYPE");
         }
-        add("--search", query.search, "Only with this text in id, name, advertiser or click URL",
-            "TEXT");
+        add("--search", query.search,
+            "List those with this text in id, name, advertiser or click URL", "TEXT");
         if (dated) {
-            app.add_flag("--all", query.archived, "The archived, too");
+            app.add_flag("--all", query.archived, "Include archived ones");
         }
     }
 
@@ -295,7 +296,7 @@ private:
         auto* app = subcommand("list", fmt::format("List {}, with their delivery", words_.plural),
                                kind_ == Kind::advertiser ? "" : "--status active");
         add_filters(*app, options->query);
-        app->add_option("--limit", options->query.limit, "At most so many")
+        app->add_option("--limit", options->query.limit, "Maximum number of rows")
             ->check(whole_number(1, kMaxRows))
             ->option_text("N");
         add_access(*app, options->access, false);
@@ -314,13 +315,13 @@ private:
 
     void add_history() {
         std::shared_ptr<Look> options;
-        auto* app = look("history", "Who changed what, and when; the newest first",
+        auto* app = look("history", "List changes with actor and time, newest first",
                          example_id(kind_), history, options);
         add_id(*app, options->id);
         if (kind_ == Kind::campaign || kind_ == Kind::ad_group) {
-            app->add_flag("--all", options->all, "What is in it, too");
+            app->add_flag("--all", options->all, "Include changes of its children");
         }
-        add_limit(*app, *options, "At most so many entries");
+        add_limit(*app, *options, "Maximum number of entries");
         add_access(*app, options->access, false);
     }
 
@@ -332,8 +333,7 @@ private:
 
     void add_resanitize() {
         auto access = std::make_shared<Access>();
-        auto* app =
-            subcommand("resanitize", "Clean all stored HTML that today's policy has not seen", "");
+        auto* app = subcommand("resanitize", "Clean stored HTML with the current policy", "");
         app->footer("Example:\n  nginx-ads creative resanitize --dry-run");
         add_access(*app, *access, true);
         app->callback(
@@ -360,9 +360,9 @@ void add_manage(Arguments& app, Command& chosen) {
             parent->footer(fmt::format("Example:\n  nginx-ads {} list", words.command));
         }
         if (kind == Kind::creative) {
-            parent->description("Manage creatives in PostgreSQL; clean HTML and look at it");
+            parent->description("Manage creatives in PostgreSQL; clean and preview HTML");
         } else if (kind == Kind::experiment) {
-            parent->description("Manage experiments in PostgreSQL; say which variant is better");
+            parent->description("Manage experiments in PostgreSQL and analyze them");
         }
         Adder(*parent, kind, chosen).add_all();
     }

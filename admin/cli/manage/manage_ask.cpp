@@ -23,17 +23,16 @@ struct Question {
 };
 
 constexpr auto kQuestions = std::to_array<Question>({
-    {"--name", "Name", "What you and others call it.", nullptr},
-    {"--advertiser", "Advertiser", "Who pays. Empty: nobody, a house campaign.", ""},
+    {"--name", "Name", "A name for people.", nullptr},
+    {"--advertiser", "Advertiser", "The paying advertiser. Empty: a house campaign.", ""},
     {"--timezone", "Time zone",
-     "Its days begin at midnight there, for budgets and schedules; like America/New_York.", "UTC"},
+     "Days of budgets and schedules begin at midnight there; such as America/New_York.", "UTC"},
     {"--start", "Start",
-     "Its first day there, like 2026-11-18, or a time like 2026-11-18 18:30. Empty: at once.",
+     "Its first day there, such as 2026-11-18, or a time such as 2026-11-18 18:30. Empty: now.",
      "none"},
-    {"--end", "End", "Its last day, all of it, or a time; after the start. Empty: never.", "none"},
+    {"--end", "End", "Its last day, included, or a time; after the start. Empty: never.", "none"},
     {"--budget", "Budget",
-     "An amount for each day or for all of it, like 50.00/day or 5000/total. Empty: unlimited.",
-     "none"},
+     "An amount per day or in total, such as 50.00/day or 5000/total. Empty: unlimited.", "none"},
     {"--status", "Status",
      "draft: not served until you resume it; scheduled: from its start on; active: now.", "draft"},
 });
@@ -52,7 +51,7 @@ std::string answer(const Question& question) {
     std::string line;
     if (!std::getline(std::cin, line)) {
         say("\n");
-        throw Failure(Exit::bad_input, "the answers ended, so nothing was written.");
+        throw Failure(Exit::bad_input, "the input ended; nothing was written.");
     }
     line.erase(line.find_last_not_of(" \t\r") + 1);
     line.erase(0, std::min(line.find_first_not_of(" \t"), line.size()));
@@ -79,7 +78,7 @@ void ask(const Question& question, json_t* campaign) {
     for (;;) {
         std::string text = answer(question);
         if (text.empty() && question.otherwise == nullptr) {
-            say("  It needs one.\n");
+            say("  A value is required.\n");
             continue;
         }
         const Json attempt(json_deep_copy(campaign));
@@ -103,11 +102,11 @@ void ask(const Question& question, json_t* campaign) {
 }  // namespace
 
 void ask_for_campaign(json_t* campaign) {
-    say("A new campaign. Ctrl-C leaves, and nothing is written.\n\n");
+    say("A new campaign. Ctrl-C quits without writing anything.\n\n");
     for (const auto& question : kQuestions) {
         ask(question, campaign);
     }
-    say("\nIt goes on with \"nginx-ads ad-group create --campaign ID\".\n");
+    say("\nNext: \"nginx-ads ad-group create --campaign ID\".\n");
 }
 
 }  // namespace ads::cli

@@ -24,52 +24,56 @@ constexpr auto kAdvertiser = std::to_array<Field>({
 
 constexpr auto kCampaign = std::to_array<Field>({
     {"--name", "name", As::text, "TEXT", "Its name"},
-    {"--advertiser", "advertiser", As::text, "NAME", "Who pays; a new name becomes an advertiser"},
+    {"--advertiser", "advertiser", As::text, "NAME", "Its advertiser; created if new"},
     {"--status", "status", As::text, "STATUS", "draft, scheduled, active, paused"},
     {"--timezone", "timezone", As::text, "ZONE",
-     "Of its days, like Europe/Berlin (UTC); dates stay what they are there"},
-    {"--start", "start", As::moment, "DATE", "Its first day, or a time like \"2026-11-18 18:30\""},
-    {"--end", "end", As::moment, "DATE", "Its last day, all of it, or a time; none: no end"},
-    {"--budget", "budget", As::budget, "AMOUNT", "Like 50.00/day or 5000/total; none: unlimited"},
-    {"--hard-cap", "budget.hard_cap", As::number, "N", "1 to 10 times the daily budget (1.2)"},
+     "Its time zone (UTC); dates keep their local time"},
+    {"--start", "start", As::moment, "DATE",
+     "Its first day, or a time such as \"2026-11-18 18:30\""},
+    {"--end", "end", As::moment, "DATE", "Its last day, included, or a time; none: no end"},
+    {"--budget", "budget", As::budget, "AMOUNT", "Its budget: 50.00/day, 5000/total or none"},
+    {"--hard-cap", "budget.hard_cap", As::number, "N",
+     "Maximum as a multiple of the daily budget, 1 to 10 (1.2)"},
 });
 
 constexpr auto kAdGroup = std::to_array<Field>({
     {"--name", "name", As::text, "TEXT", "Its name"},
     {"--status", "status", As::text, "STATUS", "draft, scheduled, active, paused"},
-    {"--start", "start", As::moment, "DATE", "Its first day, or a time; inside the campaign's"},
-    {"--end", "end", As::moment, "DATE", "Its last day, all of it, or a time"},
+    {"--start", "start", As::moment, "DATE",
+     "Its first day, or a time; within the campaign's flight"},
+    {"--end", "end", As::moment, "DATE", "Its last day, included, or a time"},
     {"--priority", "priority", As::text, "NAME", "sponsorship, standard, remnant or house"},
     {"--weight", "weight", As::number, "N", "Its share of the draw"},
-    {"--cpm", "cpm", As::price, "AMOUNT", "Price of 1000 impressions, like 2.50"},
+    {"--cpm", "cpm", As::price, "AMOUNT", "Price of 1000 impressions, such as 2.50"},
     {"--vcpm", "vcpm", As::price, "AMOUNT", "Price of 1000 viewable impressions"},
     {"--cpc", "cpc", As::price, "AMOUNT", "Price of a click"},
     {"--cpa", "cpa", As::price, "AMOUNT", "Price of a conversion"},
     {"--flat", "flat", As::price, "AMOUNT", "Price of each impression and each click"},
-    {"--goal", "pacing.goal", As::goal, "N",
-     "Of the whole flight: 500000 impressions, 2000/clicks"},
+    {"--goal", "pacing.goal", As::goal, "N", "Goal of the flight: 500000 impressions, 2000/clicks"},
     {"--strategy", "pacing.strategy", As::text, "NAME",
      "adaptive, even, asap, pid or probabilistic"},
     {"--cap-on", "pacing.cap_on", As::text, "NAME",
-     "serve, or impression: the default with a goal of impressions"},
-    {"--daily-impressions", "pacing.daily_impression_cap", As::number, "N",
-     "At most so many a day"},
-    {"--daily-clicks", "pacing.daily_click_cap", As::number, "N", "At most so many a day"},
+     "What caps count: serve, or impression (default with such a goal)"},
+    {"--daily-impressions", "pacing.daily_impression_cap", As::number, "N", "Daily maximum"},
+    {"--daily-clicks", "pacing.daily_click_cap", As::number, "N", "Daily maximum"},
     {"--cap", "frequency_caps", As::caps, "N/PERIOD",
-     "For each visitor, like 3/day, 10/7d, 1/lifetime/campaign; may be repeated"},
-    {"--placements", "targeting.placements", As::list, "LIST", "Only there, separated by commas"},
+     "Cap per visitor: 3/day, 10/7d, 1/lifetime/campaign; may be repeated"},
+    {"--placements", "targeting.placements", As::list, "LIST",
+     "Placements to serve in, separated by commas"},
     {"--devices", "targeting.devices", As::list, "LIST", "desktop, mobile, tablet, tv, bot"},
     {"--geos", "targeting.geos", As::list, "LIST", "US, US-CA; ! excludes"},
     {"--hours", "targeting.schedule", As::hours, "HOURS",
-     "Local, like mon-fri:9-17 or 22-6; may be repeated"},
+     "Local hours: mon-fri:9-17, 22-6; may be repeated"},
     {"--kv", "targeting.keys", As::keys, "KEY=LIST",
-     "Key-values, like section=sports,politics; may be repeated"},
+     "Key-values: section=sports,politics; may be repeated"},
     {"--languages", "targeting.languages", As::list, "LIST", "en, pt-br"},
-    {"--include-url", "targeting.urls.include", As::texts, "REGEX", "Pages; may be repeated"},
-    {"--exclude-url", "targeting.urls.exclude", As::texts, "REGEX", "No pages; may be repeated"},
-    {"--category", "category", As::text, "TEXT", "Of what it advertises"},
+    {"--include-url", "targeting.urls.include", As::texts, "REGEX",
+     "Page URLs to serve on; may be repeated"},
+    {"--exclude-url", "targeting.urls.exclude", As::texts, "REGEX",
+     "Page URLs to exclude; may be repeated"},
+    {"--category", "category", As::text, "TEXT", "Category of the product"},
     {"--exclusive", "exclusive", As::text, "NAME", "none, advertiser or category"},
-    {"--together", "together", As::text, "NAME", "Groups with this name fill all or none"},
+    {"--together", "together", As::text, "NAME", "Set of ad groups that fill a page all or none"},
 });
 
 constexpr auto kCreative = std::to_array<Field>({
@@ -79,19 +83,18 @@ constexpr auto kCreative = std::to_array<Field>({
     {"--weight", "weight", As::number, "N", "Its share of the draw"},
     {"--width", "width", As::number, "N", "Pixels; 0 fits any placement"},
     {"--height", "height", As::number, "N", "Pixels"},
-    {"--image", "image", As::image, "FILE",
-     "Upload it; of an image creative it gives address and size"},
+    {"--image", "image", As::image, "FILE", "Image to upload; sets address and size"},
     {"--image-folder", "", As::option, "FOLDER",
-     "Where --image puts it (default /var/lib/nginx-ads/images)"},
-    {"--image-base", "", As::option, "PREFIX", "The address of that folder (default /img/)"},
-    {"--src", "content.src", As::text, "URL", "Of an image"},
+     "Folder for --image (default /var/lib/nginx-ads/images)"},
+    {"--image-base", "", As::option, "PREFIX", "URL prefix of that folder (default /img/)"},
+    {"--src", "content.src", As::text, "URL", "Address of an image"},
     {"--alt", "content.alt", As::text, "TEXT", "Alternative text of an image"},
-    {"--markup", "content.markup", As::text, "HTML", "Of an HTML creative; it is cleaned"},
-    {"--markup-file", "content.markup", As::file, "FILE", "The same from a file; - is stdin"},
-    {"--title", "content.title", As::text, "TEXT", "Of a native creative"},
-    {"--body", "content.body", As::text, "TEXT", "Of a native creative"},
-    {"--image-url", "content.image", As::text, "URL", "Of a native creative"},
-    {"--click-url", "click_url", As::text, "URL", "Where a click leads"},
+    {"--markup", "content.markup", As::text, "HTML", "Markup of an HTML creative; it is cleaned"},
+    {"--markup-file", "content.markup", As::file, "FILE", "The markup from a file; - is stdin"},
+    {"--title", "content.title", As::text, "TEXT", "Text of a native creative"},
+    {"--body", "content.body", As::text, "TEXT", "Text of a native creative"},
+    {"--image-url", "content.image", As::text, "URL", "Image of a native creative"},
+    {"--click-url", "click_url", As::text, "URL", "Target of a click"},
     {"--impression-url", "impression_url", As::text, "URL", "A third party's pixel"},
 });
 
@@ -109,12 +112,11 @@ constexpr auto kExperiment = std::to_array<Field>({
     {"--name", "name", As::text, "TEXT", "Its name"},
     {"--status", "status", As::text, "STATUS", "draft or running"},
     {"--variants", "variants", As::variants, "LIST",
-     "Its creatives, like 31,32 for equal shares, or 31:0.7,32:0.3"},
+     "Creatives: 31,32 for equal shares, or 31:0.7,32:0.3"},
     {"--metric", "metric", As::text, "NAME", "ctr or conversion"},
-    {"--alpha", "alpha", As::number, "N", "The chance of a wrong winner (0.05)"},
-    {"--min-sample", "min_sample", As::number, "N",
-     "Trials that each variant needs before a verdict (1000)"},
-    {"--mde", "mde", As::number, "N", "The smallest difference worth finding (0.001)"},
+    {"--alpha", "alpha", As::number, "N", "Probability of a false winner (0.05)"},
+    {"--min-sample", "min_sample", As::number, "N", "Minimum trials per variant (1000)"},
+    {"--mde", "mde", As::number, "N", "Smallest difference to detect (0.001)"},
 });
 
 Json parsed(std::string_view text) {
@@ -128,10 +130,11 @@ json_t* moment_json(const Field& field, const std::string& text) {
         return json_null();
     }
     if (!parse_local(text, "UTC", Edge::start)) {
-        throw Failure(Exit::usage,
-                      fmt::format("{} must be a date like 2026-11-18, a time like \"2026-11-18 "
-                                  "18:30\", RFC 3339 or none, not \"{}\".",
-                                  field.flag, printable(text)));
+        throw Failure(
+            Exit::usage,
+            fmt::format("{} must be a date such as 2026-11-18, a time such as \"2026-11-18 "
+                        "18:30\", RFC 3339 or none, not \"{}\".",
+                        field.flag, printable(text)));
     }
     return json_pack("{s:o}", kLocal, text_json(text));
 }
@@ -147,7 +150,7 @@ json_t* texts_json(const std::vector<std::string>& texts) {
 }
 
 [[noreturn]] void no_such_path(const std::string& path) {
-    throw Failure(Exit::usage, fmt::format("--set {}: must be a path like price.amount_cents or "
+    throw Failure(Exit::usage, fmt::format("--set {}: must be a path such as price.amount_cents or "
                                            "frequency_caps[0].count.",
                                            path));
 }
@@ -292,9 +295,10 @@ json_t* variants_json(const std::string& text) {
     }
     if (shares != 0 && shares != json_array_size(list)) {
         json_decref(list);
-        throw Failure(Exit::usage, fmt::format("--variants must give all of them a share, like "
-                                               "31:0.7,32:0.3, or none, not \"{}\".",
-                                               text));
+        throw Failure(Exit::usage,
+                      fmt::format("--variants must have a share for each variant, such as "
+                                  "31:0.7,32:0.3, or for none, not \"{}\".",
+                                  text));
     }
     json_array_foreach(list, i, item) {
         if (shares == 0) {

@@ -104,12 +104,12 @@ Exit resanitize(const Access& access) {
             show_json(access, result);
         } else {
             out().put(fmt::format(
-                "{} looked at, {} changed, {} refused{}\n", counted(result.seen, "creative"),
+                "{} checked, {} changed, {} refused{}\n", counted(result.seen, "creative"),
                 grouped(result.changed), grouped(result.refused.size()),
                 access.dry_run ? "; nothing was written: this was a dry run" : ""));
             tell_removed(result.removed);
             for (const auto& one : result.refused) {
-                complain(fmt::format("{} It is as it was: archive or update it.", one.why));
+                complain(fmt::format("{} It was not changed: archive or update it.", one.why));
             }
         }
         return result.refused.empty() ? Exit::ok : Exit::bad_input;

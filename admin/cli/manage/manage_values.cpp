@@ -29,7 +29,7 @@ std::string_view take(std::string_view& text, char separator) {
     return part;
 }
 
-constexpr const char* kCap = "like 3/day, 10/7d, 1/lifetime or 3/day/campaign";
+constexpr const char* kCap = "such as 3/day, 10/7d, 1/lifetime or 3/day/campaign";
 
 json_t* cap_json(const std::string& text) {
     std::string_view rest = text;
@@ -49,7 +49,7 @@ json_t* cap_json(const std::string& text) {
     return cap;
 }
 
-constexpr const char* kHours = "like mon-fri:9-17, sat,sun:10:30-24 or 22-6";
+constexpr const char* kHours = "such as mon-fri:9-17, sat,sun:10:30-24 or 22-6";
 
 // "9", "09" or "9:30" as "09:30"; empty if it is no time of day.
 std::string clock_text(std::string_view text) {
@@ -121,7 +121,7 @@ json_t* each_json(const std::vector<std::string>& texts, F f) {
 uint64_t money_of(const char* flag, const std::string& text) {
     const auto cents = parse_money(text);
     if (!cents) {
-        wrong(flag, "an amount with at most two decimals, like 2.50", text);
+        wrong(flag, "an amount with at most two decimals, such as 2.50", text);
     }
     return *cents;
 }
@@ -157,7 +157,8 @@ json_t* goal_json(const std::string& text) {
     const std::string count(take(rest, '/'));
     const std::string of(rest.empty() ? "impressions" : rest);
     if (of != "impressions" && of != "clicks") {
-        wrong("--goal", "a number of impressions like 500000, or like 2000/clicks", text);
+        wrong("--goal", "a number of impressions such as 500000, or of clicks such as 2000/clicks",
+              text);
     }
     json_t* goal = json_object();
     json_object_set_new(goal, of.c_str(), number_or_text(count));
@@ -173,7 +174,7 @@ void set_keys(json_t* keys, const std::vector<std::string>& texts) {
         std::string_view values = text;
         const std::string name(take(values, '='));
         if (name.empty() || text.find('=') == text.npos) {
-            wrong("--kv", "like section=sports,politics", text);
+            wrong("--kv", "such as section=sports,politics", text);
         }
         if (values.empty()) {
             json_object_del(keys, name.c_str());

@@ -51,8 +51,8 @@ Exit run_create(const EditCommand& command) {
     if (command.edit.kind == Kind::campaign && text_at(object.get(), "name").empty()) {
         if (!says_nothing(command) || isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1) {
             throw Failure(Exit::usage,
-                          "campaign create needs --name, or a name in its --file; on a terminal "
-                          "and without any option it asks.");
+                          "campaign create requires --name, or a name in --file; on a terminal "
+                          "without options it prompts for them.");
         }
         ask_for_campaign(object.get());
     }
@@ -64,11 +64,11 @@ Exit run_create(const EditCommand& command) {
 Exit run_update(const EditCommand& command) {
     if (says_nothing(command)) {
         throw Failure(Exit::usage,
-                      fmt::format("{} update needs something to change: a flag, --set or --file.",
+                      fmt::format("{} update requires an option to change, --set or --file.",
                                   words_of(command.edit.kind).command));
     }
     if (command.edit.ids.size() > 1 && command.file == kStdin) {
-        throw Failure(Exit::usage, "of several, --file must be a file: standard input ends once.");
+        throw Failure(Exit::usage, "--file must not be standard input for several ids.");
     }
     Edit edit = command.edit;
     edit.patch = [&](json_t* object) { apply(command, object); };

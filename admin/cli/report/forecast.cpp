@@ -44,12 +44,12 @@ void show(const Forecast& f) {
                                             rounded_money(f.budget_cents.value_or(0), f.currency))
                               : std::string("no budget")));
     if (f.goal_count) {
-        out().put(fmt::format("  goals of its ad groups: {} of {}, {} in the end\n",
+        out().put(fmt::format("  goals of its ad groups: {} of {}, projected total {}\n",
                               grouped(f.goal_done.value_or(0)), grouped(*f.goal_count),
                               grouped(f.goal_projected.value_or(0))));
     }
     show_days(f);
-    out().put(fmt::format("  spent {}, {} a day in the last 7 days\n",
+    out().put(fmt::format("  spent {}, {} per day in the last 7 days\n",
                           rounded_money(f.spent_cents, f.currency),
                           rounded_money(f.average_daily_spend, f.currency)));
     if (f.exhaustion_date) {
@@ -79,19 +79,19 @@ Exit forecast(const Options& options) {
 
 void add_forecast(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
-    auto* sub = app.add_subcommand("forecast",
-                                   "Say how much of a budget or goal will be delivered by when");
+    auto* sub = app.add_subcommand("forecast", "Forecast the delivery of budgets and goals");
     sub->require_subcommand(1);
-    auto* campaign = sub->add_subcommand("campaign", "Of a campaign, by its last 7 days");
-    campaign->add_option("CAMPAIGN", options->campaign, "Its id or name")
+    auto* campaign = sub->add_subcommand("campaign", "Forecast a campaign from its last 7 days");
+    campaign->add_option("CAMPAIGN", options->campaign, "The campaign, an id or a name")
         ->required()
         ->option_text(" ");
     campaign->add_option("--db,--database", options->database, kDatabaseHelp)
         ->option_text("CONNINFO");
-    campaign->add_flag("--json", options->json, "Print an object; money is cents");
+    campaign->add_flag("--json", options->json, "Print JSON; amounts are in cents");
     campaign->footer(
-        "A lifetime budget is used up one day; of a daily one it is said how much of it is\n"
-        "delivered; without a budget, of the goals of the ad groups.\n"
+        "For a lifetime budget, prints when it is exhausted; for a daily one, the delivered "
+        "share;\n"
+        "without a budget, the delivered share of the ad groups' goals.\n"
         "\n"
         "Example:\n"
         "  nginx-ads forecast campaign Autumn");

@@ -205,8 +205,8 @@ Validator is_bound() {
             return is_period_bound(text)
                        ? std::string()
                        : fmt::format(
-                             "must be a day like 2026-11-18, today or yesterday, or a time "
-                             "like 2026-11-18T04:00:00Z or seconds since 1970, not \"{}\"",
+                             "must be a day such as 2026-11-18, today or yesterday, or a time "
+                             "such as 2026-11-18T04:00:00Z or seconds since 1970, not \"{}\"",
                              printable(text));
         },
         "DAY", {"today", "yesterday", "now"});
@@ -232,30 +232,30 @@ Exit report(Options& options) {
 void add_report(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto& query = options->query;
-    auto* sub = app.add_subcommand("report", "Print figures by campaign, creative, day and more");
+    auto* sub = app.add_subcommand("report", "Print metrics by campaign, creative, day and more");
     sub->add_option("--by", query.by,
-                    fmt::format("{}; or two of them, as in campaign,day (default campaign)",
+                    fmt::format("{}; or two of them, such as campaign,day (default campaign)",
                                 fmt::join(all_report_dimensions(), ", ")))
         ->check(is_report_by())
         ->option_text("WHAT");
-    sub->add_option("--campaign", query.campaign, "Only this campaign, by its id or name")
+    sub->add_option("--campaign", query.campaign, "Campaign to report, an id or a name")
         ->option_text("CAMPAIGN");
-    sub->add_option("--advertiser", query.advertiser, "Only this advertiser's campaigns")
+    sub->add_option("--advertiser", query.advertiser, "Advertiser whose campaigns to report")
         ->option_text("NAME");
-    sub->add_option("--placement", query.placement, "Only this placement, by its id or name")
+    sub->add_option("--placement", query.placement, "Placement to report, an id or a name")
         ->option_text("PLACEMENT");
     sub->add_option("--from", query.from,
-                    "The first day, as in 2026-11-18, today or yesterday; or a time (default 30 "
+                    "First day, such as 2026-11-18, today or yesterday; or a time (default 30 "
                     "days ago)")
         ->check(is_bound())
         ->option_text("DAY");
-    sub->add_option("--to", query.to, "The last day, which is included; or a time (default now)")
+    sub->add_option("--to", query.to, "Last day, included; or a time (default now)")
         ->check(is_bound())
         ->option_text("DAY");
-    sub->add_option("--timezone", query.zone, "Of days and hours (default UTC)")
+    sub->add_option("--timezone", query.zone, "Time zone of days and hours (default UTC)")
         ->option_text("ZONE");
-    sub->add_flag("--previous", query.previous, "Compare with the period before");
-    sub->add_option("--limit", query.limit, "At most so many rows (default all)")
+    sub->add_flag("--previous", query.previous, "Compare with the previous period");
+    sub->add_option("--limit", query.limit, "Maximum number of rows (default all)")
         ->check(whole_number(1, 1'000'000))
         ->option_text("N");
     sub->add_option("--format", options->format, "table (default), csv, json")
@@ -264,9 +264,9 @@ void add_report(Arguments& app, Command& chosen) {
     sub->add_flag("--json", options->json, "The same as --format json");
     sub->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
     sub->footer(
-        "Figures are of valid events, but for invalid and requests. In CSV and JSON money is "
+        "Metrics count valid events, except invalid and requests. In CSV and JSON, money is "
         "cents.\n"
-        "Requests and the fill rate are there by placement, day and hour.\n"
+        "Requests and the fill rate are available by placement, day and hour.\n"
         "\n"
         "Examples:\n"
         "  nginx-ads report --by campaign,day --from 2026-11-18 --to today\n"

@@ -91,8 +91,7 @@ private:
             error = read_file(renamed_.c_str(), text_);
         }
         if (error == ENOENT && live) {
-            warn(fmt::format("{} was removed before it was read: its events are not printed.",
-                             path));
+            warn(fmt::format("{} was removed while reading: its events are not printed.", path));
         } else if (error != 0) {
             cannot_read(path, error);
         } else {
@@ -106,12 +105,12 @@ private:
             [&](size_t offset, size_t size) { left_out(path, offset, size); });
         if (end.foreign) {
             damage(
-                fmt::format("{} is no spool segment: give a spool folder, or files of one "
+                fmt::format("{} is not a spool segment: pass a spool folder, or files from one "
                             "that end in .seg or .open.",
                             path));
         } else if (end.torn > 0) {
             warn(fmt::format(
-                "{}: left out {} at the end, a record that was cut off: its worker {}.", path,
+                "{}: skipped {} at the end, an incomplete record: its worker {}.", path,
                 counted(end.torn, "byte"),
                 path.ends_with(kOpen) ? "may still be writing it" : "ended while writing it"));
         }
@@ -121,9 +120,8 @@ private:
         const bool all = size == text_.size();
         if (!all) {
             damage(fmt::format(
-                "{}: left out {} from byte {} on, which are damaged; {}.", path,
-                counted(size, "byte"), offset,
-                offset + size < text_.size() ? "what follows is printed" : "nothing follows them"));
+                "{}: skipped {} from byte {}, which are damaged; {}.", path, counted(size, "byte"),
+                offset, offset + size < text_.size() ? "the rest is printed" : "nothing follows"));
         }
     }
 
@@ -182,15 +180,15 @@ const Validator kType(
     "TYPE", {Names<EventType>::list.begin(), Names<EventType>::list.end()});
 
 void add_filters(Arguments& app, Options& options) {
-    app.add_option("--type", options.types, "Only events of this type; may be repeated")
+    app.add_option("--type", options.types, "Type of events to print; may be repeated")
         ->allow_extra_args(false)
         ->delimiter(',')
         ->check(kType)
         ->option_text("TYPE");
-    app.add_option("--campaign", options.campaign, "Only events of this campaign")
+    app.add_option("--campaign", options.campaign, "Campaign of events to print")
         ->check(whole_number(1, 0xffff'ffff))
         ->option_text("N");
-    app.add_option("--ad-group", options.ad_group, "Only events of this ad group")
+    app.add_option("--ad-group", options.ad_group, "Ad group of events to print")
         ->check(whole_number(1, 0xffff'ffff))
         ->option_text("N");
 }
@@ -198,17 +196,17 @@ void add_filters(Arguments& app, Options& options) {
 void add_cat(Arguments& spool, Command& chosen) {
     auto options = std::make_shared<Options>();
     options->paths = {kDefaultFolder};
-    auto* app = spool.add_subcommand("cat", "Print the events, a JSON object per line");
+    auto* app = spool.add_subcommand("cat", "Print events, a JSON object per line");
     app->add_option("PATH", options->paths,
                     fmt::format("Segments or folders of them (default {})", kDefaultFolder))
         ->option_text("...");
     add_filters(*app, *options);
-    app->add_flag("--count", options->count, "Print only how many events there are of each type");
-    app->add_flag("--json", options->json, "With --count: as a JSON object");
+    app->add_flag("--count", options->count, "Print the number of events per type");
+    app->add_flag("--json", options->json, "Print JSON, with --count");
     app->footer(
-        "A record that was cut off at the end of a segment is left out with a warning. A damaged\n"
-        "record, or a file that is no segment, is left out with a warning and makes the exit\n"
-        "code 1; everything else is printed.\n"
+        "An incomplete record at the end of a segment is skipped with a warning. A damaged record\n"
+        "and a file that is not a segment are skipped with a warning and exit code 1. Everything\n"
+        "else is printed.\n"
         "\n"
         "Example:\n"
         "  nginx-ads spool cat --type click --ad-group 12 /var/lib/nginx-ads/spool | tail");
@@ -218,7 +216,7 @@ void add_cat(Arguments& spool, Command& chosen) {
 }  // namespace
 
 void add_spool(Arguments& app, Command& chosen) {
-    auto* spool = app.add_subcommand("spool", "Look into the event spool, and ship it");
+    auto* spool = app.add_subcommand("spool", "Print and ship the event spool");
     spool->require_subcommand(1);
     spool->footer("Example:\n  nginx-ads spool cat --count");
     add_cat(*spool, chosen);

@@ -46,8 +46,8 @@ public:
                               state_.total(Total::repeated), state_.total(Total::quarantined)));
         if (left > 0) {
             out().put(
-                fmt::format("{} kept: nginx settles what its dead workers left, and removes "
-                            "them when it starts.\n",
+                fmt::format("{} kept: at its next start, nginx counts the events of dead "
+                            "workers and removes them.\n",
                             counted(left, "segment")));
         }
         return exit_;
@@ -70,8 +70,8 @@ private:
             const Who writer = segment_name(path).writer;
             if (writer != 0 && process_alive(writer)) {
                 throw Failure(Exit::failed,
-                              fmt::format("process {} writes to {}: nginx ships it itself. Stop "
-                                          "nginx first.",
+                              fmt::format("process {} is writing to {}: stop nginx first, which "
+                                          "ships it itself.",
                                           pid_of(writer), options_.folder));
             }
         }
@@ -92,8 +92,7 @@ private:
             step = shipper.step();
         }
         if (step == Shipper::Step::failed) {
-            throw Failure(Exit::failed,
-                          "nothing more can be sent; what was not stays in the spool.");
+            throw Failure(Exit::failed, "shipping stopped; unsent events remain in the spool.");
         }
     }
 
@@ -140,15 +139,16 @@ private:
 
 void add_spool_ship(Arguments& spool, Command& chosen) {
     auto options = std::make_shared<Options>();
-    auto* app = spool.add_subcommand("ship", "Send what a stopped node has left to PostgreSQL");
+    auto* app =
+        spool.add_subcommand("ship", "Send the remaining events of a stopped node to PostgreSQL");
     app->add_option("FOLDER", options->folder,
                     fmt::format("Folder of ads_spool (default {})", kDefaultFolder))
         ->option_text(" ");
     app->add_option("--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
     app->footer(
-        "For a node whose nginx is stopped: the last events of a node stay in its spool when\n"
-        "nginx ends. Events that are sent twice are stored once. As ExecStopPost= of the unit of\n"
-        "nginx it leaves nothing behind. Exit code 3: something was not sent, and is still there.\n"
+        "The last events of a node remain in its spool when nginx stops. Use this command after\n"
+        "that, for example as ExecStopPost= of the nginx unit. An event that is sent twice is\n"
+        "stored once. Exit code 3: some events were not sent and remain in the spool.\n"
         "\n"
         "Example:\n"
         "  nginx-ads spool ship --database \"host=db dbname=ads user=edge\" "

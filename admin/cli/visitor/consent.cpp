@@ -29,34 +29,34 @@ struct Check {
 };
 
 constexpr auto kMeanings = std::to_array<std::string_view>({
-    "all that spoke said yes",
+    "all sources consent",
     "Sec-GPC: 1 refuses",
     "Sec-GPC is neither 1 nor 0",
     "the TCF string is malformed",
     "the TCF string is not of version 2",
-    "the TCF string is of a policy before 4",
-    "the TCF string is of the abolished global scope",
-    "the TCF string is from the future",
+    "the TCF string has a policy version before 4",
+    "the TCF string has the abolished global scope",
+    "the TCF string was created in the future",
     "the TCF string is older than 13 months",
-    "there is a TCF string, but no vendor id to look for in it",
+    "there is a TCF string, but no vendor id is configured",
     "the TCF string does not disclose the vendor",
     "the TCF string has no consent for the vendor",
     "the publisher restricts a purpose in the TCF string",
-    "a purpose is not consented to in the TCF string",
+    "the TCF string lacks consent for a purpose",
     "the GPP string is malformed, or one of its sections, or gpp_sid",
     "a section of the GPP string applies that is missing or cannot be read",
     "the GPP string says that the browser sends Sec-GPC: 1",
-    "the GPP string has an opt-out of sale or sharing",
+    "the GPP string opts out of sale or sharing",
     "the GPP string has no consent for the data of a known child",
-    "the GPP string has an opt-out of targeted advertising",
+    "the GPP string opts out of targeted advertising",
     "the GPP string has no consent for sensitive data",
     "the GPP string has no consent for other processing",
     "the GPP string says that a notice was not given",
-    "the GPP string says that all act as service providers only",
+    "the GPP string allows service providers only",
     "the cookie is malformed",
-    "the cookie does not say true",
-    "a variable says no",
-    "nothing says yes",
+    "the value in the cookie is not true",
+    "a variable refuses",
+    "no source consents",
 });
 static_assert(kMeanings.size() == kCount<ConsentReason>);
 
@@ -93,7 +93,7 @@ void add_query(ConsentCount& count, std::string_view query) {
 
 std::string_view header_text(const json_t* json) {
     if (!json_is_string(json)) {
-        throw BadLine("headers must be a list like [[\"Cookie\", \"a=b\"]]");
+        throw BadLine("headers must be a list such as [[\"Cookie\", \"a=b\"]]");
     }
     return {json_string_value(json), json_string_length(json)};
 }
@@ -132,7 +132,7 @@ Millis now_member(const json_t* line, Millis usual) {
     }
     const auto moment = moment_of(now);
     if (!moment) {
-        throw BadLine("now must be a moment like 2026-11-16T04:00:00Z or seconds since 1970");
+        throw BadLine("now must be a time such as 2026-11-16T04:00:00Z or seconds since 1970");
     }
     return *moment;
 }
@@ -192,7 +192,8 @@ Validator is_header() {
             const size_t colon = text.find(':');
             return colon != text.npos && colon > 0
                        ? std::string()
-                       : fmt::format("must be like \"Cookie: a=b\", not \"{}\"", printable(text));
+                       : fmt::format("must be a header such as \"Cookie: a=b\", not \"{}\"",
+                                     printable(text));
         },
         "HEADER");
 }
@@ -210,41 +211,40 @@ Validator is_cookie_keys() {
 
 void add_check(Arguments& consent, Command& chosen) {
     auto options = std::make_shared<Check>();
-    auto* app = consent.add_subcommand("check", "Say what the signals of a request allow");
-    app->add_option("--header", options->headers, "A header of the request; may be repeated")
+    auto* app = consent.add_subcommand("check", "Show what the consent signals of a request allow");
+    app->add_option("--header", options->headers, "Request header; may be repeated")
         ->check(is_header())
         ->allow_extra_args(false)
         ->option_text("'NAME: VALUE'");
-    app->add_option("--query", options->query, "The query of the request")->option_text("QUERY");
+    app->add_option("--query", options->query, "Query string of the request")->option_text("QUERY");
     app->add_option("--source", options->sources,
-                    "Ask only these: cookie, tcf, gpp, gpc; a list with commas (default all)")
+                    "Sources to use: a list of cookie, tcf, gpp, gpc (default all)")
         ->delimiter(',')
         ->allow_extra_args(false)
         ->check(one_of({"cookie", "tcf", "gpp", "gpc"}))
         ->option_text("SOURCES");
     app->add_option("--cookie-name", options->cookie,
-                    "The cookie of preferences (default consent_preferences)")
+                    "Name of the cookie (default consent_preferences)")
         ->option_text("NAME");
     app->add_option("--json-key", options->key,
-                    "The key in its JSON, with dots for nested ones, or\n"
+                    "Key in its JSON, with dots for nested ones, or\n"
                     "identifiers=KEY,personalize=KEY (default analytics and, if it is there, "
                     "marketing)")
         ->check(is_cookie_keys())
         ->option_text("KEY");
-    app->add_option(
-           "--vendor", options->vendor,
-           "Our id in the Global Vendor List; without one a TCF string is a no, also in a\n"
-           "GPP string")
+    app->add_option("--vendor", options->vendor,
+                    "Id in the Global Vendor List; without one a TCF string refuses, also in a\n"
+                    "GPP string")
         ->check(whole_number(1, 65'535))
         ->option_text("ID");
     app->add_option("--now", options->now,
-                    "Decide at this moment, RFC 3339 or seconds since 1970 (default now)")
+                    "Time of the decision, RFC 3339 or seconds since 1970 (default now)")
         ->check(is_moment_or_number())
         ->option_text("TIME");
-    app->add_flag("--json", options->json, "Print an object");
+    app->add_flag("--json", options->json, "Print JSON");
     app->add_flag("--batch", options->batch,
-                  "Read a request on each line of standard input, as JSON: id, headers, query,\n"
-                  "vendor, now; print a verdict on a line for each");
+                  "Read JSON requests from standard input, one per line: id, headers, query,\n"
+                  "vendor, now; print a verdict per line");
     app->footer(
         "Example:\n"
         "  nginx-ads consent check --vendor 42 --header 'Sec-GPC: 1' --header \"Cookie: $COOKIE\"");
@@ -254,8 +254,7 @@ void add_check(Arguments& consent, Command& chosen) {
 }  // namespace
 
 void add_consent(Arguments& app, Command& chosen) {
-    auto* consent =
-        app.add_subcommand("consent", "Say what the consent signals of a request allow");
+    auto* consent = app.add_subcommand("consent", "Check and decode consent signals");
     consent->require_subcommand(1);
     consent->footer(
         "Example:\n"

@@ -88,7 +88,7 @@ void print_section(const GppSection& section, const Ballot& ballot) {
 Exit decode(const Options& options) {
     GppString gpp;
     if (!read_gpp(options.text, gpp)) {
-        throw Failure(Exit::bad_input, "this is no GPP string: it is malformed.");
+        throw Failure(Exit::bad_input, "invalid GPP string.");
     }
     const Millis now = moment_or_now(options.now);
     const Json root(json_object());
@@ -115,16 +115,16 @@ Exit decode(const Options& options) {
 
 void add_consent_decode(Arguments& consent, Command& chosen) {
     auto options = std::make_shared<Options>();
-    auto* app = consent.add_subcommand("decode", "Show what stands in a GPP string");
+    auto* app = consent.add_subcommand("decode", "Decode a GPP string");
     app->add_option("STRING", options->text, "The GPP string")->required();
-    app->add_option("--vendor", options->vendor, "Our id in the Global Vendor List")
+    app->add_option("--vendor", options->vendor, "Id in the Global Vendor List")
         ->check(whole_number(1, 65'535))
         ->option_text("ID");
     app->add_option("--now", options->now,
-                    "Decide at this moment, RFC 3339 or seconds since 1970 (default now)")
+                    "Time of the decision, RFC 3339 or seconds since 1970 (default now)")
         ->check(is_moment_or_number())
         ->option_text("TIME");
-    app->add_flag("--json", options->json, "Print an object");
+    app->add_flag("--json", options->json, "Print JSON");
     app->footer("Example:\n  nginx-ads consent decode DBABLA~BVVVkkkkkpFY.YA");
     app->callback([options, &chosen] { chosen = [options] { return decode(*options); }; });
 }

@@ -35,7 +35,7 @@ std::array<uint8_t, kSecretBytes> random_secret() {
     } while (size < 0 && errno == EINTR);
     if (size != static_cast<ssize_t>(secret.size())) {
         throw Failure(Exit::failed,
-                      fmt::format("the system gives no random bytes: {}.", std::strerror(errno)));
+                      fmt::format("the system has no random bytes: {}.", std::strerror(errno)));
     }
     return secret;
 }
@@ -47,7 +47,7 @@ Exit generate(const Generate& options) {
         return Exit::ok;
     }
     write_private(options.output, line, options.force);
-    out().put(fmt::format("Key {} is in {}.\n", options.id, options.output));
+    out().put(fmt::format("Key {} was written to {}.\n", options.id, options.output));
     return Exit::ok;
 }
 
@@ -118,7 +118,7 @@ void check_mode(const std::string& path) {
     struct stat info;
     if (path != kStdin && stat(path.c_str(), &info) == 0 && (info.st_mode & 077) != 0) {
         warn(
-            fmt::format("{} has mode {:04o}, so others may read or change it and nginx refuses "
+            fmt::format("{} has mode {:04o}: other users may read or change it, and nginx refuses "
                         "it: run \"chmod 600 {}\".",
                         path, info.st_mode & 07777, path));
     }
@@ -145,45 +145,45 @@ Exit check(const std::string& path) {
 
 void add_generate(Arguments& key, Command& chosen) {
     auto options = std::make_shared<Generate>();
-    auto* app = key.add_subcommand("generate", "Make a key of 64 random hex digits");
-    app->add_option("--id", options->id, "The key's id, 1 to 255 (default 1)")
+    auto* app = key.add_subcommand("generate", "Create a key of 64 random hex digits");
+    app->add_option("--id", options->id, "Id of the key, 1 to 255 (default 1)")
         ->check(whole_number(1, 255))
         ->option_text("N");
     app->add_option("-o,--output", options->output,
-                    "Write to this new file with mode 0600 instead of standard output")
+                    "New file to write, with mode 0600 (default standard output)")
         ->option_text("FILE");
-    app->add_flag("--force", options->force, "Replace FILE if it exists, with all keys in it");
+    app->add_flag("--force", options->force, "Replace FILE and all its keys if it exists");
     app->footer(
         "Example:\n"
         "  nginx-ads key generate --output /etc/nginx-ads/secret\n"
         "\n"
-        "A ring has a line per key. The first key signs, all verify: to rotate, add the new line\n"
-        "at the end everywhere, reload, then move it to the top and reload again.");
+        "A ring has a line per key. The first key signs, all verify. To rotate, add the new line\n"
+        "at the end on all nodes, reload, then move it to the top and reload again.");
     app->callback([options, &chosen] { chosen = [options] { return generate(*options); }; });
 }
 
 void add_rotate(Arguments& key, Command& chosen) {
     auto options = std::make_shared<Rotate>();
-    auto* app = key.add_subcommand("rotate", "Put a new key on top of a key ring");
-    app->add_option("FILE", options->path, "The key ring, which is replaced in one step")
+    auto* app = key.add_subcommand("rotate", "Add a new key at the top of a key ring");
+    app->add_option("FILE", options->path, "The key ring, replaced atomically")
         ->required()
         ->option_text(" ");
     app->add_option("--keep", options->keep,
-                    "Keep so many of the old keys, the first ones (default 15: a ring has 16)")
+                    "Number of old keys to keep (default 15: a ring has 16)")
         ->check(whole_number(0, KeyRing::kMaxKeys - 1))
         ->option_text("N");
     app->footer(
         "Example:\n"
         "  nginx-ads key rotate /etc/nginx-ads/secret && nginx -s reload\n"
         "\n"
-        "The old keys go on verifying what was served before. Where several nodes share a ring,\n"
-        "bring the new key to all of them at the end of the ring first: see \"key generate\".");
+        "The old keys continue to verify tokens that they signed. With several nodes, first add\n"
+        "the new key at the end of the ring on all of them: see \"key generate\".");
     app->callback([options, &chosen] { chosen = [options] { return rotate(*options); }; });
 }
 
 void add_check(Arguments& key, Command& chosen) {
     auto path = std::make_shared<std::string>();
-    auto* app = key.add_subcommand("check", "Say which keys a key ring has and which one signs");
+    auto* app = key.add_subcommand("check", "Show the keys of a key ring and which one signs");
     app->add_option("FILE", *path, "The key ring; - is standard input")
         ->required()
         ->option_text(" ");
@@ -194,7 +194,7 @@ void add_check(Arguments& key, Command& chosen) {
 }  // namespace
 
 void add_key(Arguments& app, Command& chosen) {
-    auto* key = app.add_subcommand("key", "Make, rotate and check the key ring of ads_secret");
+    auto* key = app.add_subcommand("key", "Create, rotate and check the key ring of ads_secret");
     key->require_subcommand(1);
     key->footer("Example:\n  nginx-ads key generate --output /etc/nginx-ads/secret");
     add_generate(*key, chosen);

@@ -45,17 +45,18 @@ std::string given(const std::string& option) {
 Person person_of(const Options& options) {
     Person person;
     if (options.session.empty() == options.user.empty()) {
-        throw Failure(Exit::usage, "whose it is must be said with --session or with --user.");
+        throw Failure(Exit::usage, "--session or --user is required.");
     }
     if (!options.session.empty()) {
         person.session = given(options.session);
         if (!is_session(person.session)) {
-            throw Failure(Exit::bad_input, "a session is the 32 hex digits that its cookie holds.");
+            throw Failure(Exit::bad_input, "a session must be the 32 hex digits of its cookie.");
         }
         return person;
     }
     if (options.secret.empty()) {
-        throw Failure(Exit::usage, "--user needs the key ring, --secret, to know the pseudonym.");
+        throw Failure(Exit::usage,
+                      "--user requires --secret, the key ring, to compute the pseudonym.");
     }
     const std::string name = given(options.user);
     if (name.empty()) {
@@ -119,11 +120,10 @@ Exit erase(const Options& options) {
 
 void add_options(Arguments* sub, const std::shared_ptr<Options>& options) {
     auto* session = sub->add_option("--session", options->session,
-                                    "The value of the session's cookie; - reads it from standard "
+                                    "Value of the session cookie; - reads it from standard "
                                     "input")
                         ->option_text("ID");
-    sub->add_option("--user", options->user,
-                    "The user as ads_user names it; - reads it from standard input")
+    sub->add_option("--user", options->user, "Value of ads_user; - reads it from standard input")
         ->option_text("NAME")
         ->excludes(session);
     sub->add_option("--secret", options->secret, "The key ring of ads_secret, for --user")
@@ -132,9 +132,9 @@ void add_options(Arguments* sub, const std::shared_ptr<Options>& options) {
     sub->add_option("--state", options->state, "The folder of ads_state")->option_text("FOLDER");
     auto* database = sub->add_option("--db,--database", options->database, kDatabaseHelp)
                          ->option_text("CONNINFO");
-    sub->add_flag("--files-only", options->files_only, "There is no PostgreSQL")
+    sub->add_flag("--files-only", options->files_only, "Search files only, not PostgreSQL")
         ->excludes(database);
-    sub->add_option("--as", options->actor, "Who is named in the log (default $USER)")
+    sub->add_option("--as", options->actor, "Actor recorded in the log (default $USER)")
         ->option_text("NAME");
 }
 
@@ -142,10 +142,10 @@ void add_options(Arguments* sub, const std::shared_ptr<Options>& options) {
 
 void add_privacy(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
-    auto* sub = app.add_subcommand("privacy", "Say what is kept of a person, or forget it");
+    auto* sub = app.add_subcommand("privacy", "Export or erase the data of a person");
     sub->require_subcommand(1);
 
-    auto* reading = sub->add_subcommand("export", "Print all that is kept, as JSON");
+    auto* reading = sub->add_subcommand("export", "Print all stored data as JSON");
     add_options(reading, options);
     reading->footer(
         "Example:\n"
@@ -153,12 +153,12 @@ void add_privacy(Arguments& app, Command& chosen) {
         "--spool /var/lib/nginx-ads/spool");
     reading->callback([options, &chosen] { chosen = [options] { return export_all(*options); }; });
 
-    auto* erasing = sub->add_subcommand("erase", "Forget it, everywhere");
+    auto* erasing = sub->add_subcommand("erase", "Erase the data everywhere");
     add_options(erasing, options);
-    erasing->add_flag("--json", options->json, "Print an object");
+    erasing->add_flag("--json", options->json, "Print JSON");
     erasing->footer(
-        "Events stay counted, as those of somebody who did not consent. Run it on every machine\n"
-        "that has a spool and a state folder; nginx may run.\n"
+        "Events stay counted, without identifiers, as those of a visitor without consent. Run it\n"
+        "on every machine with a spool and a state folder; nginx may be running.\n"
         "\n"
         "Example:\n"
         "  nginx-ads privacy erase --session 0123456789abcdef0123456789abcdef \\\n"

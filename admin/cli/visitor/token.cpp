@@ -89,7 +89,7 @@ Exit verify_batch(const Options& options, const KeyRing& ring) {
         const json_t* said = json_object_get(line, "now");
         const auto now = said == nullptr ? moment_or_now(options.now) : moment_of(said);
         if (!now) {
-            throw BadLine("now must be a moment like 2026-11-16T04:00:00Z or seconds since 1970");
+            throw BadLine("now must be a time such as 2026-11-16T04:00:00Z or seconds since 1970");
         }
         const TokenError error = verify_one(string_member(line, "token"), ring, type, *now, lives);
         put(answer, "valid", json_boolean(error == TokenError::none));
@@ -98,14 +98,14 @@ Exit verify_batch(const Options& options, const KeyRing& ring) {
 }
 
 constexpr auto kMeanings = std::to_array<std::string_view>({
-    "it is good",
-    "it is not 96 characters of base64url, or of an unknown type",
-    "it is of an unknown version",
-    "no key of the ring has the id of its key",
-    "it was not made with that key, or was changed",
-    "it is for another event",
-    "it is from the future",
-    "it is too old",
+    "it is valid",
+    "it is not 96 characters of base64url, or has an unknown type",
+    "it has an unknown version",
+    "the ring has no key with its key id",
+    "its signature is invalid",
+    "it is for another event type",
+    "it was issued in the future",
+    "it has expired",
 });
 static_assert(kMeanings.size() == kCount<TokenError>);
 
@@ -176,7 +176,7 @@ Exit run_inspect(const Options& options) {
     } catch (const BadLine& e) {
         const auto error = named<TokenError>(e.what()).value_or(TokenError::malformed);
         throw Failure(Exit::bad_input,
-                      fmt::format("this is no token: {}.", kMeanings[static_cast<size_t>(error)]));
+                      fmt::format("invalid token: {}.", kMeanings[static_cast<size_t>(error)]));
     }
     if (options.json) {
         print_json(root);
@@ -285,7 +285,7 @@ void add_verify(Arguments& token, Command& chosen) {
     auto* app = token.add_subcommand("verify", "Check a token as nginx does");
     add_token_argument(app, *options);
     add_secret(app, *options, "The key ring of ads_secret")->required();
-    app->add_option("--type", options->type, "The event it is presented for (default its own)")
+    app->add_option("--type", options->type, "Event type it is presented for (default its own)")
         ->check(one_of(
             std::vector<std::string>(Names<EventType>::list.begin(), Names<EventType>::list.end())))
         ->option_text("TYPE");
@@ -293,24 +293,24 @@ void add_verify(Arguments& token, Command& chosen) {
     const Validator life(
         [](const std::string& text) {
             return parse_life(text) ? std::string()
-                                    : fmt::format("must be a time like 90m, not \"{}\"", text);
+                                    : fmt::format("must be a time such as 90m, not \"{}\"", text);
         },
         "TIME");
-    app->add_option("--ttl", options->ttl, "How long impressions live (default 1h)")
+    app->add_option("--ttl", options->ttl, "Lifetime of impression tokens (default 1h)")
         ->check(life)
         ->option_text("TIME");
-    app->add_option("--click-ttl", options->click_ttl, "How long clicks live (default 24h)")
+    app->add_option("--click-ttl", options->click_ttl, "Lifetime of click tokens (default 24h)")
         ->check(life)
         ->option_text("TIME");
     app->add_option("--conversion-ttl", options->conversion_ttl,
-                    "How long conversions live (default 30d)")
+                    "Lifetime of conversion tokens (default 30d)")
         ->check(life)
         ->option_text("TIME");
-    app->add_flag("--json", options->json, "Print an object");
+    app->add_flag("--json", options->json, "Print JSON");
     app->add_flag("--batch", options->batch,
-                  "Read a token on each line of standard input, as JSON: id, token, type, now");
+                  "Read JSON tokens from standard input, one per line: id, token, type, now");
     app->footer(
-        "The exit code is 1 if the token is not valid; with --batch each line has its answer.\n"
+        "The exit code is 1 if the token is invalid; with --batch a result is printed per line.\n"
         "\n"
         "Example:\n"
         "  nginx-ads token verify --secret /etc/nginx-ads/secret --type click TOKEN");
@@ -324,12 +324,12 @@ void add_verify(Arguments& token, Command& chosen) {
 
 void add_inspect(Arguments& token, Command& chosen) {
     auto options = std::make_shared<Options>();
-    auto* app = token.add_subcommand("inspect", "Show what stands in a token");
+    auto* app = token.add_subcommand("inspect", "Decode a token");
     add_token_argument(app, *options);
-    add_secret(app, *options, "The key ring, to say whether one of its keys made the token");
-    app->add_flag("--json", options->json, "Print an object");
+    add_secret(app, *options, "The key ring, to check the signature");
+    app->add_flag("--json", options->json, "Print JSON");
     app->add_flag("--batch", options->batch,
-                  "Read a token on each line of standard input, as JSON: id, token");
+                  "Read JSON tokens from standard input, one per line: id, token");
     app->footer("Example:\n  nginx-ads token inspect --secret /etc/nginx-ads/secret TOKEN");
     app->callback([options, &chosen] {
         chosen = [options] {
@@ -341,24 +341,26 @@ void add_inspect(Arguments& token, Command& chosen) {
 
 void add_mint(Arguments& token, Command& chosen) {
     auto options = std::make_shared<Options>();
-    auto* app = token.add_subcommand("mint", "Make a token, for tests");
+    auto* app = token.add_subcommand("mint", "Create a token for tests");
     const Validator field(
         [](const std::string& text) {
             const size_t equals = text.find('=');
             return equals != text.npos && equals > 0
                        ? std::string()
-                       : fmt::format("must be like type=click, not \"{}\"", printable(text));
+                       : fmt::format("must be a field such as type=click, not \"{}\"",
+                                     printable(text));
         },
         "FIELD");
-    app->add_option("FIELD", options->fields, "NAME=VALUE, with the names that inspect prints")
+    app->add_option("FIELD", options->fields, "NAME=VALUE, with the names printed by inspect")
         ->check(field)
         ->option_text("...");
     add_secret(app, *options, "The key ring of ads_secret")->required();
     add_now(app, *options);
-    app->add_flag("--batch", options->batch,
-                  "Read fields on each line of standard input, as the object of inspect --json");
+    app->add_flag(
+        "--batch", options->batch,
+        "Read JSON objects as printed by inspect --json from standard input, one per line");
     app->footer(
-        "Whoever can read the ring can make events that bill: this is for tests.\n"
+        "For tests. Anyone who can read the key ring can create billable events.\n"
         "\n"
         "Example:\n"
         "  nginx-ads token mint --secret ring type=click campaign=7 ad_group=12 creative=31 \\\n"
@@ -374,7 +376,7 @@ void add_mint(Arguments& token, Command& chosen) {
 }  // namespace
 
 void add_token(Arguments& app, Command& chosen) {
-    auto* token = app.add_subcommand("token", "Make, check and look into tracking tokens");
+    auto* token = app.add_subcommand("token", "Create, verify and decode tracking tokens");
     token->require_subcommand(1);
     token->footer("Example:\n  nginx-ads token inspect --secret /etc/nginx-ads/secret TOKEN");
     add_verify(*token, chosen);

@@ -82,7 +82,7 @@ uint64_t hex_of(const json_t* json, const char* name, size_t digits) {
 uint64_t random_serve() {
     uint64_t value = 0;
     if (getrandom(&value, sizeof value, 0) != static_cast<ssize_t>(sizeof value)) {
-        throw Failure(Exit::failed, "the system gives no random bytes.");
+        throw Failure(Exit::failed, "the system has no random bytes.");
     }
     return value;
 }
@@ -107,7 +107,7 @@ Millis issued_of(const json_t* object, Millis now) {
     const json_t* json = json_object_get(object, "issued");
     const auto issued = json == nullptr ? now : moment_of(json);
     if (!issued) {
-        throw BadLine("issued must be a moment like 2026-11-16T04:00:00.123Z");
+        throw BadLine("issued must be a time such as 2026-11-16T04:00:00.123Z");
     }
     return *issued;
 }

@@ -164,7 +164,7 @@ void show(const Report& report) {
     const size_t width =
         std::clamp<size_t>(terminal_width() - std::min<size_t>(terminal_width(), 4), 24, 72);
     if (report.bars.empty()) {
-        out().put("Nothing is limited: no campaign has a budget, no ad group a cap or a goal.\n");
+        out().put("No limits: no campaign has a budget, and no ad group a cap or a goal.\n");
     }
     for (const Bar& bar : report.bars) {
         const std::string who = bar.ad_group == 0
@@ -182,7 +182,7 @@ void show(const Report& report) {
             painted(STDOUT_FILENO, colour_of(bar), bar.status.empty() ? "unknown" : bar.status),
             amount_text(bar, bar.used), amount_text(bar, bar.ideal), 100 * bar.share_of_ideal(),
             bar.in_flight > 0 ? fmt::format(", {} in flight", amount_text(bar, bar.in_flight)) : "",
-            bar.exhausted ? ", used up" : ""));
+            bar.exhausted ? ", exhausted" : ""));
     }
     for (const auto& [name, sign] : report.health) {
         const std::string state = text_of(sign, "status");
@@ -245,11 +245,11 @@ Exit run(const Options& options) {
         report.health.emplace_back(printable(name), sign);
     }
     if (!report.catalog_error.empty()) {
-        warn(fmt::format("the node serves an older catalog, its last edit was refused: {}",
+        warn(fmt::format("the node serves an older catalog: its last edit was refused: {}",
                          report.catalog_error));
     }
     if (!report.catalog_unreadable.empty()) {
-        warn(fmt::format("the node serves the last catalog, its source cannot be read: {}",
+        warn(fmt::format("the node serves the last catalog: its source cannot be read: {}",
                          report.catalog_unreadable));
     }
     options.json ? show_json(report) : show(report);
@@ -260,25 +260,26 @@ Exit run(const Options& options) {
 
 void add_pacing(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
-    auto* sub = app.add_subcommand("pacing", "Show how today's budgets and caps of a node go");
+    auto* sub =
+        app.add_subcommand("pacing", "Show the pacing of today's budgets and caps on a node");
     sub->add_option("--status-url", options->url,
-                    "Where the node has ads_status (default: nginx-ads.conf)")
+                    "URL of the node's ads_status (default: nginx-ads.conf)")
         ->check(is_web_address())
         ->option_text("URL");
-    sub->add_option("--campaign", options->campaign, "Only this campaign")
+    sub->add_option("--campaign", options->campaign, "Campaign to show")
         ->check(whole_number(1, 0xffff'ffff))
         ->option_text("ID");
-    sub->add_option("--limit", options->limit, "At most so many ad groups (default 100)")
+    sub->add_option("--limit", options->limit, "Maximum number of ad groups (default 100)")
         ->check(whole_number(1, 1000))
         ->option_text("N");
-    sub->add_option("--timeout", options->timeout, "Wait no longer (default 5s)")
+    sub->add_option("--timeout", options->timeout, "Time limit (default 5s)")
         ->check(is_timeout())
         ->option_text("TIME");
-    sub->add_flag("--json", options->json, "Print an object");
+    sub->add_flag("--json", options->json, "Print JSON");
     sub->footer(
         "A bar is the day's amount: full blocks are used, shaded ones in flight, and the stroke\n"
-        "is where it should be by now. Yellow is under pace (up to 80 % of that), green on\n"
-        "pace, red over it (more than 120 %). Budgets are in the catalog's currency.\n"
+        "is the ideal by now. Yellow is under pace (up to 80 % of the ideal), green on pace, red\n"
+        "over it (more than 120 %). Budgets are in the catalog's currency.\n"
         "\n"
         "Example:\n"
         "  nginx-ads pacing --status-url http://127.0.0.1/console/status");

@@ -56,13 +56,14 @@ std::string folder_of(const Options& options) {
         folder = configured("state").value;
     }
     if (folder.empty()) {
-        throw Failure(Exit::usage,
-                      "which node? Name its state folder (ads_state): --state DIR, or a line "
-                      "\"state = DIR\" in /etc/nginx-ads.conf.");
+        throw Failure(
+            Exit::usage,
+            "a node is required: pass its state folder (ads_state) with --state DIR, or a line "
+            "\"state = DIR\" in /etc/nginx-ads.conf.");
     }
     struct stat info;
     if (stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
-        throw Failure(Exit::failed, fmt::format("{} is no folder that can be seen.", folder));
+        throw Failure(Exit::failed, fmt::format("cannot open folder {}.", folder));
     }
     return folder;
 }
@@ -282,7 +283,7 @@ void check_targets(const Options& options, const std::string& folder,
             if (!options.force) {
                 throw Failure(Exit::bad_input, wrong.ends_with('?')
                                                    ? wrong
-                                                   : wrong + "; --force stops it all the same.");
+                                                   : wrong + "; use --force to stop it anyway.");
             }
             warn(wrong + (wrong.ends_with('?') ? "" : "."));
         } else if (options.force) {
@@ -394,7 +395,7 @@ void wait_for(const std::string& url, const Options& options, const std::vector<
         }
         if (std::chrono::steady_clock::now() > ends) {
             throw Failure(Exit::failed,
-                          "the list is written, but the node does not follow it: is this its "
+                          "the list was written, but the node does not apply it: is this its "
                           "state folder?");
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -428,8 +429,8 @@ void show(const Options& options, const Edited& edited) {
         out().put(fmt::format("{}: {}\n", options.lift ? "lifted" : "stopped", stop.target()));
     }
     if (edited.changed.empty()) {
-        out().put(options.lift ? "None of that was stopped.\n"
-                               : "All of that was stopped before.\n");
+        out().put(options.lift ? "Nothing to lift: these were not stopped.\n"
+                               : "Nothing to stop: these were already stopped.\n");
     }
     if (options.lift) {
         std::string still;
@@ -470,8 +471,7 @@ Exit list(const Options& options) {
 Exit run(const Options& options) {
     if (!options.all && options.campaigns.empty() && options.advertisers.empty()) {
         if (options.lift) {
-            throw Failure(Exit::usage,
-                          "say what to lift: --all, --campaign ID or --advertiser NAME.");
+            throw Failure(Exit::usage, "--all, --campaign ID or --advertiser NAME is required.");
         }
         return list(options);
     }
@@ -518,37 +518,36 @@ void add(Arguments& app, Command& chosen, bool lift) {
                                 : "Stop serving on this node at once, or show what is stopped");
     sub->add_option("--state", options->folder, "The node's state folder, as in ads_state")
         ->option_text("DIR");
-    sub->add_flag("--all", options->all, lift ? "Lift all of it" : "Everything");
-    sub->add_option("--campaign", options->campaigns,
-                    "This campaign, by its id or name; may be repeated")
+    sub->add_flag("--all", options->all, lift ? "Lift all stops" : "Stop everything");
+    sub->add_option("--campaign", options->campaigns, "Campaign, an id or a name; may be repeated")
         ->option_text("CAMPAIGN");
     sub->add_option("--advertiser", options->advertisers,
-                    "The campaigns of this advertiser, named as in the catalog; may be repeated")
+                    "Advertiser, named as in the catalog; may be repeated")
         ->option_text("NAME");
     if (!lift) {
-        sub->add_option("--reason", options->reason, "Why; shown wherever the stop is")
+        sub->add_option("--reason", options->reason, "Reason, shown with the stop")
             ->check(at_most(Stop::kMaxReason))
             ->option_text("TEXT");
-        sub->add_option("--as", options->actor, "Who stops it (default $SUDO_USER or $USER)")
+        sub->add_option("--as", options->actor, "Actor to record (default $SUDO_USER or $USER)")
             ->check(at_most(Stop::kMaxBy))
             ->option_text("NAME");
-        sub->add_flag("--force", options->force,
-                      "Stop it even if the catalog does not have it or cannot be read");
+        sub->add_flag("--force", options->force, "Stop it even if it is not found in the catalog");
     }
     sub->add_option("--catalog", options->catalog,
-                    "The catalog to look names up in (default: that of the node)")
+                    "Catalog to look up names (default: that of the node)")
         ->option_text("FILE");
-    sub->add_option("--status-url", options->url,
-                    "Wait until the node follows (default: nginx-ads.conf)")
+    sub->add_option(
+           "--status-url", options->url,
+           "URL of ads_status, to wait until the node applies it (default: nginx-ads.conf)")
         ->check(is_web_address())
         ->option_text("URL");
-    sub->add_option("--timeout", options->timeout, "Wait no longer (default 5s)")
+    sub->add_option("--timeout", options->timeout, "Time limit (default 5s)")
         ->check(is_timeout())
         ->option_text("TIME");
-    sub->add_flag("--json", options->json, "Print an object");
+    sub->add_flag("--json", options->json, "Print JSON");
     sub->footer(fmt::format(
-        "Workers follow within a second; PostgreSQL is not asked. The list belongs to one node:\n"
-        "where there are several, do it on each, or pause the campaign.\n"
+        "Workers apply it within a second, without PostgreSQL. The list belongs to one node: with\n"
+        "several nodes, run it on each, or pause the campaign.\n"
         "\n"
         "Example:\n"
         "  nginx-ads {} --state /var/lib/nginx-ads/state --campaign 12{}",

@@ -148,7 +148,7 @@ private:
             if (asked || node_.url.empty() || !number_in(options_.ad_group)) {
                 throw;
             }
-            warn(fmt::format("the catalog is not looked at: {}", e.what()));
+            warn(fmt::format("the catalog was not checked: {}", e.what()));
             return true;
         }
     }
@@ -193,7 +193,7 @@ private:
         show_diagnosis(d, catalog_known);
         if (!asked_ && d.verdict == diagnosis::Verdict::fine) {
             out().put(
-                wrapped("\nNo node was asked: --status-url URL shows what one served and "
+                wrapped("\nNo node was queried: --status-url URL adds what a node served and "
                         "refused today.",
                         0, terminal_width()));
         }
@@ -223,7 +223,7 @@ private:
             }
             print_json(root);
         } else if (list.empty()) {
-            out().put(campaign_ == 0 ? "Nothing is known to be in the way of any ad group.\n"
+            out().put(campaign_ == 0 ? "No obstacles found for any ad group.\n"
                                      : "The campaign has no ad group.\n");
         } else {
             show_diagnoses(list);
@@ -267,31 +267,32 @@ private:
 
 void add_why(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
-    auto* sub = app.add_subcommand("why", "Say why an ad group is not served, and what to do");
+    auto* sub = app.add_subcommand("why", "Explain why an ad group is not served");
     auto* ad_group = sub->add_option("AD_GROUP", options->ad_group,
-                                     "Its id or name (default all that deliver too little)")
+                                     "Ad group, an id or a name (default: all that underdeliver)")
                          ->option_text(" ");
     sub->add_option("--campaign", options->campaign,
-                    "All ad groups of this campaign, an id or a name")
+                    "Campaign whose ad groups to explain, an id or a name")
         ->excludes(ad_group)
         ->option_text("CAMPAIGN");
     add_catalog_options(*sub, options->catalog);
     sub->add_option("--status-url", options->url,
-                    "Where a running node has ads_status (default nginx-ads.conf)")
+                    "URL of a node's ads_status (default nginx-ads.conf)")
         ->check(is_web_address())
         ->option_text("URL");
-    sub->add_option("--timeout", options->timeout, "Wait no longer (default 5s)")
+    sub->add_option("--timeout", options->timeout, "Time limit (default 5s)")
         ->check(is_timeout())
         ->option_text("TIME");
-    sub->add_option("--at", options->at, "As of this moment, RFC 3339 (default now)")
+    sub->add_option("--at", options->at, "Time to check, RFC 3339 (default now)")
         ->check(is_moment())
         ->option_text("TIME");
-    sub->add_flag("--json", options->json, "Print an object, or an array of several");
+    sub->add_flag("--json", options->json, "Print JSON: an object, or an array of several");
     sub->footer(
-        "It reads the catalog first: statuses, flights, schedules, sizes, floors, budgets, the\n"
-        "tiers above and the stop list. Then it counts: what PostgreSQL has of the last days, and\n"
+        "First it checks the catalog: statuses, flights, schedules, sizes, floors, budgets, "
+        "higher\n"
+        "tiers and the stop list. Then it checks counts: of the last days from PostgreSQL, and\n"
         "with --status-url what a node served and refused today, in the campaign's time zone.\n"
-        "Refusals by targeting are counted on one request in 64 and scaled: ~ marks them.\n"
+        "Refusals by targeting are sampled on one request in 64 and scaled: ~ marks them.\n"
         "\n"
         "Example:\n"
         "  nginx-ads why 12\n"

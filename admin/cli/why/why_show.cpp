@@ -32,13 +32,13 @@ std::string_view words_of(const Diagnosis& d) {
         case Verdict::blocked:
             return "cannot be served";
         case Verdict::limited:
-            return "is served less than it could be";
+            return "is underdelivering";
         case Verdict::used_up:
-            return "has had all that it may have";
+            return "has exhausted its limits";
         case Verdict::off:
-            return "is not to be served now";
+            return "is not due now";
         case Verdict::fine:
-            return "nothing is known to be in its way";
+            return "no obstacle found";
     }
     return {};
 }
@@ -102,12 +102,13 @@ private:
 
     void refusals() const {
         if (counts_.refused.empty()) {
-            out().put(wrapped(counts_.serves > 0 || !counts_.stopped.empty()
-                                  ? "Nothing was refused today."
-                                  : "Nothing was refused today, either: nobody asked for its "
-                                    "placements, or others were drawn. Refusals by targeting are "
-                                    "counted on one request in 64.",
-                              0, width_));
+            out().put(
+                wrapped(counts_.serves > 0 || !counts_.stopped.empty()
+                            ? "Nothing was refused today."
+                            : "Nothing was refused today either: its placements were not "
+                              "requested, or other ad groups were drawn. Refusals by targeting "
+                              "are sampled on one request in 64.",
+                        0, width_));
             return;
         }
         const bool estimates = std::any_of(counts_.refused.begin(), counts_.refused.end(),
@@ -154,7 +155,7 @@ void show_diagnosis(const Diagnosis& d, bool catalog_known) {
         out().put("\n");
     }
     if (d.delivery) {
-        out().put(fmt::format("{}It has delivered {:.0f}% of what it should have by now.\n{}",
+        out().put(fmt::format("{}It has delivered {:.0f}% of the ideal by now.\n{}",
                               catalog_known && !d.counts ? "\n" : "", 100 * *d.delivery,
                               d.counts ? "\n" : ""));
     } else if (catalog_known && d.counts && d.causes.empty()) {

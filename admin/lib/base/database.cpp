@@ -85,8 +85,8 @@ void check_conninfo(const std::string& text, const std::string& from, Exit exit)
     PQconninfoFree(options);
     PQfreemem(error);
     if (!good) {
-        throw Failure(exit, fmt::format("{} is no conninfo like \"host=db dbname=ads\": {}", from,
-                                        ended(message)));
+        throw Failure(exit, fmt::format("{} is not a conninfo such as \"host=db dbname=ads\": {}",
+                                        from, ended(message)));
     }
 }
 
@@ -163,11 +163,11 @@ Failure explained(const SqlError& error) {
         {"3F000", "Run \"nginx-ads migrate\" first."},  // no such schema
         {"42P01", "Run \"nginx-ads migrate\" first."},  // no such table
         {"42883", "Run \"nginx-ads migrate\" first."},  // no such function
-        {"42501", "The role needs the rights of ads_admin: run \"GRANT ads_admin TO …\"."},
+        {"42501", "The role needs the privileges of ads_admin: run \"GRANT ads_admin TO …\"."},
         {"25006", "Connect to the primary: add target_session_attrs=read-write."},
-        {"55P03", "Somebody else is editing the catalog: try again."},
-        {"40P01", "Somebody else is editing the catalog: try again."},
-        {"40001", "Somebody else is editing the catalog: try again."},
+        {"55P03", "Another session is editing the catalog: try again."},
+        {"40P01", "Another session is editing the catalog: try again."},
+        {"40001", "Another session is editing the catalog: try again."},
     });
     for (const auto& remedy : kRemedies) {
         if (error.is(remedy.state)) {

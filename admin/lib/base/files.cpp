@@ -97,7 +97,7 @@ void write_private(const std::string& path, std::string_view text, bool replace)
         struct stat info;
         if (lstat(path.c_str(), &info) == 0) {
             throw Failure(Exit::failed,
-                          fmt::format("{} exists and is left as it is: choose another name, or "
+                          fmt::format("{} exists and was not changed: choose another name, or "
                                       "replace it with --force.",
                                       path));
         }

@@ -33,16 +33,16 @@ size_t append(char* data, size_t, size_t size, void* to) {
 std::string failure(CURLcode code, long error, const char* detail) {
     switch (code) {
         case CURLE_URL_MALFORMAT:
-            return "this is not an address.";
+            return "invalid URL.";
         case CURLE_COULDNT_RESOLVE_HOST:
-            return "there is no such host.";
+            return "unknown host.";
         case CURLE_OPERATION_TIMEDOUT:
-            return "there was no answer in time; see --timeout.";
+            return "timed out; see --timeout.";
         case CURLE_WRITE_ERROR:
-            return "the answer is far too long.";
+            return "the response is too long.";
         case CURLE_COULDNT_CONNECT:
-            return error == ECONNREFUSED ? "the connection was refused; is nginx running there?"
-                                         : "no connection could be made.";
+            return error == ECONNREFUSED ? "connection refused; is nginx running there?"
+                                         : "cannot connect.";
         default:
             return printable(*detail != '\0' ? detail : curl_easy_strerror(code)) + ".";
     }

@@ -95,9 +95,10 @@ std::optional<BudgetText> parse_budget(std::string_view text) {
 std::string budget_fault(std::string_view text) {
     const std::string now = new_spelling(text);
     return fmt::format(
-        "must be none, or an amount with at most two decimals a day or in all, like 50.00/day or "
+        "must be none, or an amount per day or in total with at most two decimals, such as "
+        "50.00/day or "
         "5000/total, not \"{}\"{}",
-        text, now.empty() ? "" : fmt::format("; that is now written {}", now));
+        text, now.empty() ? "" : fmt::format("; write {} instead", now));
 }
 
 std::string budget_text(BudgetType type, MicroCents amount, std::string_view currency) {

@@ -193,7 +193,7 @@ PixelCheck check_pixel_url(std::string_view text, const Resolver& resolve) {
     Answers answers = resolve(check.url.host);
     check.fault = std::move(answers.fault);
     if (check.fault.empty() && answers.addresses.empty()) {
-        check.fault = "no address is known for " + check.url.host;
+        check.fault = "no address found for " + check.url.host;
     }
     for (const IpAddress& address : answers.addresses) {
         if (check.fault.empty()) {

@@ -107,9 +107,10 @@ CatalogSource read_catalog(const CatalogOptions& options, const std::string& app
         case CatalogFrom::nowhere:
             break;
     }
-    throw Failure(Exit::usage,
-                  "which catalog? Name a file (--catalog), the state folder of a node (--state) or "
-                  "a database (--database), or configure one in /etc/nginx-ads.conf.");
+    throw Failure(
+        Exit::usage,
+        "a catalog is required: name a file (--catalog), the state folder of a node (--state) or "
+        "a database (--database), or configure one in /etc/nginx-ads.conf.");
 }
 
 }  // namespace ads::admin

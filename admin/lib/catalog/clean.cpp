@@ -79,7 +79,7 @@ std::string clean_markup(uint64_t creative, std::string_view markup,
                          std::vector<Removed>& removed) {
     auto result = creative::sanitize(markup);
     if (result.ok() && result.html.empty()) {
-        result.refusal = "nothing is left of it when it is cleaned";
+        result.refusal = "nothing remains of it after cleaning";
     }
     if (!result.ok()) {
         throw Failure(Exit::bad_input, fmt::format("creative {}: the markup is refused: {}.",

@@ -32,7 +32,7 @@ public:
                                {{"", "$", error.text}});
         }
         if (!json_is_object(root_.get())) {
-            fail("$", "must be an object like {\"placements\": [\"home-top\"]}");
+            fail("$", "must be an object such as {\"placements\": [\"home-top\"]}");
         }
     }
 
@@ -126,7 +126,8 @@ private:
         const std::string said = text("geo");
         const auto geo = catalog::parse_geo(said);
         if (!said.empty() && !geo) {
-            fail("$.geo", fmt::format("must be like US or US-CA, not \"{}\"", printable(said)));
+            fail("$.geo",
+                 fmt::format("must be a code such as US or US-CA, not \"{}\"", printable(said)));
         }
         return geo.value_or("");
     }
@@ -136,7 +137,7 @@ private:
         const auto language = catalog::parse_language(said);
         if (!said.empty() && !language) {
             fail("$.language",
-                 fmt::format("must be like en or en-US, not \"{}\"", printable(said)));
+                 fmt::format("must be a tag such as en or en-US, not \"{}\"", printable(said)));
         }
         return language.value_or("");
     }
@@ -147,7 +148,7 @@ private:
             return;
         }
         if (!json_is_object(keys)) {
-            fail("$.keys", "must be an object like {\"section\": [\"sports\"]}");
+            fail("$.keys", "must be an object such as {\"section\": [\"sports\"]}");
         }
         const char* name = nullptr;
         json_t* values = nullptr;

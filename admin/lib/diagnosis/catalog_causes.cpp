@@ -80,7 +80,7 @@ public:
                                Extent::all,
                                object_of(group()),
                                "the catalog has no placement",
-                               remedy(facts_, "make one: nginx-ads placement create",
+                               remedy(facts_, "create one: nginx-ads placement create",
                                       "add one to \"placements\""),
                                {}});
             return;
@@ -139,8 +139,8 @@ private:
             case Reason::schedule:
                 return mend_schedule();
             case Reason::weight:
-                add(Kind::weight, group(), "has weight 0: it is never drawn",
-                    "give it a weight of 1 or more");
+                add(Kind::weight, group(), "has weight 0, so it is never drawn",
+                    "set a weight of 1 or more");
                 group().weight = 1;
                 return true;
             default:
@@ -223,8 +223,8 @@ private:
                         add_status(creative);
                     }
                 } else {
-                    add(Kind::weight, creative, "has weight 0: it is never drawn",
-                        "give it a weight of 1 or more");
+                    add(Kind::weight, creative, "has weight 0, so it is never drawn",
+                        "set a weight of 1 or more");
                 }
                 creative.status = Status::active;
                 creative.weight = std::max<uint32_t>(creative.weight, 1);
@@ -251,12 +251,12 @@ private:
             add(Kind::flight, object,
                 fmt::format("has not started: it begins {}",
                             local_edge(*object.start, zone, false)),
-                fmt::format("wait, or give it an earlier start: {}", edit));
+                fmt::format("wait, or set an earlier start: {}", edit));
             object.start.reset();
         }
         if (object.end && *object.end <= facts_.now) {
             add(Kind::flight, object, fmt::format("ended {}", local_edge(*object.end, zone, true)),
-                fmt::format("give it a later end: {}", edit));
+                fmt::format("set a later end: {}", edit));
             object.end.reset();
         }
         return causes_.size() > before;
@@ -376,11 +376,11 @@ private:
         }
         const std::string wanted =
             first.types.empty() ? std::string() : fmt::format(" ({})", types(first.types));
-        cause.remedy = fmt::format("add a creative of {}{} to ad group {}{}",
-                                   size(first.width, first.height), wanted, group().id,
-                                   others.empty() ? ""
-                                                  : fmt::format(", or aim it at {}, which it fits",
-                                                                listed(others, 3, "or")));
+        cause.remedy = fmt::format(
+            "add a creative of {}{} to ad group {}{}", size(first.width, first.height), wanted,
+            group().id,
+            others.empty() ? ""
+                           : fmt::format(", or target {}, which it fits", listed(others, 3, "or")));
         causes_.push_back(std::move(cause));
     }
 
@@ -408,7 +408,7 @@ private:
                                      named(object_of(group())), money(mine, facts_.currency),
                                      named(o), money(placement.floor, facts_.currency));
             cause.remedy = fmt::format(
-                "raise the price to {} a thousand, or lower the floor{}",
+                "raise the price to {} per thousand, or lower the floor{}",
                 money(placement.floor, facts_.currency),
                 facts_.managed ? fmt::format(": nginx-ads ad-group update {}, nginx-ads placement "
                                              "update {}",

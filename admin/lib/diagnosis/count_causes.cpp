@@ -26,7 +26,7 @@ std::string period(const catalog::FrequencyCap& cap) {
         case CapUnit::day:
             return "a day";
         case CapUnit::lifetime:
-            return "in all";
+            return "in total";
         case CapUnit::rolling:
             break;
     }
@@ -84,22 +84,22 @@ void add_count_causes(const catalog::AdGroup& group, const Counts& counts,
         if (by_visitor(*refused.reason) && draws == 0) {
             add(Kind::targeting, refused.count == visitors ? Extent::all : Extent::some,
                 fmt::format(
-                    "{} of {} kept it from {} of today's requests, and it was served for none",
+                    "{} of {} excluded it from {} of today's requests, and it was never served",
                     member_of(*refused.reason), named(o), number(refused)),
-                "widen it; if none of it is right, check what the node takes it from: ads_geo, "
+                "widen it; if the values are right, check their source on the node: ads_geo, "
                 "ads_device, ads_language, ads_key, or url=");
             if (*refused.reason == Reason::key) {
                 add(Kind::consent, Extent::maybe,
-                    fmt::format("{} of {} may ask for a key that is used only with consent",
+                    fmt::format("{} of {} may require a key that is used only with consent",
                                 member_of(Reason::key), named(o)),
-                    "see which keys are \"personal\" in ads_key, and what visitors allow: "
+                    "check which keys are \"personal\" in ads_key, and the consent of visitors: "
                     "nginx-ads "
                     "consent check");
             }
         } else if (*refused.reason == Reason::frequency && share(refused.count) >= kMost &&
                    refused_anonymous(group, counts)) {
             add(Kind::consent, Extent::some,
-                fmt::format("{} has a frequency cap, so that visitors without consent share "
+                fmt::format("{} has a frequency cap, so visitors without consent share "
                             "ads_anonymous_cap: it served {} of them today and refused {}",
                             named(o), counts.anonymous, number(refused)),
                 "raise ads_anonymous_cap in nginx.conf; if visitors do consent, check ads_consent "
@@ -109,14 +109,14 @@ void add_count_causes(const catalog::AdGroup& group, const Counts& counts,
                 fmt::format("the frequency cap of {}, {}, was reached by {:.0f}% of the visitors "
                             "that it was drawn for today",
                             named(o), caps(group), 100 * share(refused.count)),
-                "raise the cap, or aim it at more visitors");
+                "raise the cap, or widen the targeting");
         } else if (*refused.reason == Reason::together && share(refused.count) >= kMost) {
             add(Kind::together, Extent::some,
                 fmt::format(
                     "the set \"{}\" of {} could not be filled as a whole for {:.0f}% of the "
                     "pages that it was drawn for today",
                     group.together, named(o), 100 * share(refused.count)),
-                "each of the set needs a placement of its own on the page");
+                "each ad group of the set requires its own placement on the page");
         }
     }
 }

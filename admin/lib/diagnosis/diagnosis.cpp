@@ -132,7 +132,7 @@ void Diagnoser::add_together(const catalog::AdGroup& group, std::vector<Cause>& 
              object_of(group),
              fmt::format("it is served only on pages that ask for its whole set, also {}",
                          listed(others)),
-             "ask for their placements in one request",
+             "request their placements together",
              {}});
     }
 }

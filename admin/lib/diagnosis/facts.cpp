@@ -182,11 +182,11 @@ std::vector<std::string> node_warnings(const json_t* status) {
     const json_t* catalog = json_object_get(status, "catalog");
     if (const std::string error = text_of(catalog, "error"); !error.empty()) {
         warnings.push_back(
-            fmt::format("the node serves an older catalog, its last edit was refused: {}", error));
+            fmt::format("the node serves an older catalog: its last edit was refused: {}", error));
     }
     if (const std::string error = text_of(catalog, "unreadable"); !error.empty()) {
         warnings.push_back(
-            fmt::format("the node serves the last catalog, its source cannot be read: {}", error));
+            fmt::format("the node serves the last catalog: its source cannot be read: {}", error));
     }
     return warnings;
 }
@@ -230,7 +230,7 @@ NodeAnswer add_node_counts(const NodeQuery& query, Facts& facts, catalog::Docume
         if (query.required) {
             throw;
         }
-        answer.warnings.push_back(fmt::format("the node is not asked: {}", e.what()));
+        answer.warnings.push_back(fmt::format("the node was not queried: {}", e.what()));
         return answer;
     }
 }

@@ -85,7 +85,7 @@ public:
             causes_.push_back({Kind::cap,
                                Extent::all,
                                object_of(group_),
-                               fmt::format("a limit of {} or of its campaign is used up",
+                               fmt::format("a limit of {} or of its campaign is exhausted",
                                            named(object_of(group_))),
                                "raise its budget, its caps or its goal",
                                {}});
@@ -113,12 +113,12 @@ private:
         }
         const Object o = object_of(campaign_);
         std::string what = fmt::format(
-            "{} of {} is used up: {} of {} left", daily ? "daily budget" : "budget", named(o),
+            "{} of {} is exhausted: {} of {} left", daily ? "daily budget" : "budget", named(o),
             money(left, facts_.currency), money(budget.amount, facts_.currency));
         if (daily) {
             what += " today";
         } else if (left > 0) {
-            what += ", which is less than one ad costs";
+            what += ", less than the price of one ad";
         }
         causes_.push_back(
             {Kind::budget,
@@ -152,7 +152,7 @@ private:
                  Extent::all,
                  o,
                  fmt::format("goal of {} is reached: {} of {} {}", named(o), used, goal, what),
-                 fmt::format("raise the goal if it should go on{}", edit(o, "ad-group")),
+                 fmt::format("raise the goal to continue{}", edit(o, "ad-group")),
                  {}});
         }
     }
@@ -188,12 +188,13 @@ void add_limit_causes(const catalog::Document& part, const catalog::Campaign& ca
         }
         causes.push_back(
             {Kind::floor, Extent::all, o,
-             fmt::format("{} is paid by {}: a thousand of its impressions are expected to bring "
-                         "less than the floor of {}, {}",
-                         named(object_of(group)),
-                         group.price.model == PriceModel::cpc ? "click" : "conversion", named(o),
-                         money(part.placements[0].floor, facts.currency)),
-             "raise the price or lower the floor; what it delivers moves the expectation",
+             fmt::format(
+                 "{} is priced by {}: its expected revenue per thousand impressions is below "
+                 "the floor of {}, {}",
+                 named(object_of(group)),
+                 group.price.model == PriceModel::cpc ? "click" : "conversion", named(o),
+                 money(part.placements[0].floor, facts.currency)),
+             "raise the price or lower the floor; the expectation follows its delivery",
              std::move(placements)});
     }
 }

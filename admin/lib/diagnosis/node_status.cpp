@@ -17,7 +17,7 @@ namespace {
 
 [[noreturn]] void no_status(const std::string& url, std::string_view what) {
     throw Failure(Exit::bad_input,
-                  fmt::format("{} is not the address of an ads_status: {}.", shown_url(url), what));
+                  fmt::format("{} is not the URL of an ads_status: {}.", shown_url(url), what));
 }
 
 }  // namespace
@@ -58,7 +58,8 @@ std::string needed_status_url(const std::string& option) {
     std::string url = status_url(option);
     if (url.empty()) {
         throw Failure(Exit::usage,
-                      "which node? Name its ads_status: --status-url URL, or a line \"status_url = "
+                      "a node is required: pass the URL of its ads_status with --status-url URL, "
+                      "or a line \"status_url = "
                       "URL\" in /etc/nginx-ads.conf.");
     }
     return url;
@@ -76,12 +77,12 @@ Json node_status(const std::string& url, const std::string& query, const std::st
                                   shown_url(url), answer.status));
     }
     if (answer.status != 200) {
-        no_status(url, fmt::format("it answers {}", answer.status));
+        no_status(url, fmt::format("status {}", answer.status));
     }
     Json root(json_loadb(answer.body.data(), answer.body.size(), 0, nullptr));
     if (root == nullptr || !json_is_array(json_object_get(root.get(), "ad_groups")) ||
         !json_is_object(json_object_get(root.get(), "catalog"))) {
-        no_status(url, "what it answers is something else");
+        no_status(url, "unexpected response");
     }
     return root;
 }

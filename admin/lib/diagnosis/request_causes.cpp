@@ -228,7 +228,7 @@ private:
                            o,
                            fmt::format("no request can match {} of {}: {}", member_of(most->first),
                                        named(o), wanted(most->first)),
-                           fmt::format("take out what contradicts the rest{}", edit()),
+                           fmt::format("remove the contradiction{}", edit()),
                            {}});
         return true;
     }
@@ -269,7 +269,7 @@ private:
                  "{} of {} is {}; the {} ads of the last 7 days in its placements went to {}",
                  member_of(most->first), named(o), wanted(most->first), ads,
                  shares(most->first == Reason::device ? devices : countries, ads)),
-             fmt::format("widen it{}; if none of it is right, check {}", edit(),
+             fmt::format("widen it{}; if the values are right, check {}", edit(),
                          most->first == Reason::device ? "ads_device" : "ads_geo"),
              {}});
         return true;
@@ -436,7 +436,7 @@ private:
                               ads::diagnosis::named(object_of(group_)), in_words(where))
                 : fmt::format("{} {} {} every request of {}{}", name_of(first.priority),
                               listed(names), names.size() == 1 ? "takes" : "take", in_words(where),
-                              aimed() ? " that it is aimed at" : "");
+                              aimed() ? " that it targets" : "");
         return {Kind::tier,
                 extent,
                 o,
@@ -454,12 +454,12 @@ private:
         return {Kind::price,
                 extent,
                 o,
-                fmt::format("{} {} each request to the highest price: {} pays {} a thousand, {} {}",
-                            in_words(where), where.size() == 1 ? "gives" : "give",
-                            ads::diagnosis::named(o),
-                            money(image_.groups()[first].ecpm, facts_.currency),
-                            ads::diagnosis::named(object_of(group_)),
-                            money(image_.groups()[index_].ecpm, facts_.currency)),
+                fmt::format(
+                    "{} {} each request to the highest price: {} pays {} per thousand, {} {}",
+                    in_words(where), where.size() == 1 ? "gives" : "give", ads::diagnosis::named(o),
+                    money(image_.groups()[first].ecpm, facts_.currency),
+                    ads::diagnosis::named(object_of(group_)),
+                    money(image_.groups()[index_].ecpm, facts_.currency)),
                 fmt::format("raise the price of ad group {}, or let the placement select by weight",
                             group_.id),
                 where};

@@ -154,14 +154,14 @@ std::string sentence(const Experiment& experiment, const stats::Judgement& judge
     switch (judgement.verdict) {
         case stats::Verdict::sample_ratio:
             return fmt::format(
-                "the split is not as the shares say (p = {:.2g}), so no figure can be trusted: "
-                "look for what loses impressions of one variant.",
+                "the traffic split does not match the shares (p = {:.2g}), so the results are "
+                "invalid: check why a variant loses impressions.",
                 judgement.ratio.p);
         case stats::Verdict::too_few:
-            return fmt::format("each variant needs {} trials before anything is said.",
+            return fmt::format("each variant requires {} trials before a verdict.",
                                experiment.plan.min_sample);
         case stats::Verdict::open:
-            return "no variant stands out yet.";
+            return "no significant difference yet.";
         case stats::Verdict::decided:
             break;
     }

@@ -23,7 +23,7 @@ namespace {
 Json parsed(std::string_view text) {
     Json json(json_loadb(text.data(), text.size(), 0, nullptr));
     if (json == nullptr) {
-        throw Failure(Exit::failed, "PostgreSQL's answer is no JSON.");
+        throw Failure(Exit::failed, "PostgreSQL returned invalid JSON.");
     }
     return json;
 }
@@ -106,7 +106,7 @@ uint64_t Edits::new_id(Kind kind) {
     if (highest > kMaxId) {
         throw Failure(
             Exit::bad_input,
-            fmt::format("there is no id above the last {}'s: give it one with --set id=N.",
+            fmt::format("no free id is left above the highest {} id: choose one with --set id=N.",
                         words_of(kind).name));
     }
     return highest;
@@ -187,12 +187,12 @@ void check_transition_of(Kind kind, const std::string& id, const std::string& fr
             allowed.push_back(name_of(status));
         }
     }
-    throw Failure(
-        Exit::bad_input,
-        allowed.empty()
-            ? fmt::format("{} is {} and stays so: clone it to begin anew.", called(kind, id), from)
-            : fmt::format("{} is {} and cannot become {}, only {}.", called(kind, id), from, to,
-                          fmt::join(allowed, ", ")));
+    throw Failure(Exit::bad_input,
+                  allowed.empty()
+                      ? fmt::format("{} is {} and cannot be changed: clone it instead.",
+                                    called(kind, id), from)
+                      : fmt::format("{} is {} and cannot become {}, only {}.", called(kind, id),
+                                    from, to, fmt::join(allowed, ", ")));
 }
 
 }  // namespace
@@ -291,8 +291,9 @@ void CampaignEdit::check_statuses() const {
             return;
         }
         if (to == "scheduled" && text_at(now, "start").empty()) {
-            throw Failure(Exit::bad_input,
-                          fmt::format("campaign {} has no start: a scheduled one needs it.", id));
+            throw Failure(
+                Exit::bad_input,
+                fmt::format("campaign {} has no start, which is required for \"scheduled\".", id));
         }
         const auto end = catalog::parse_date(text_at(now, "end"));
         if (end && *end <= std::time(nullptr) && (to == "active" || to == "scheduled")) {
@@ -333,7 +334,7 @@ void CampaignEdit::clean() {
 void CampaignEdit::check_names() const {
     const auto taken = [](Kind kind, const std::string& name, const std::string& id,
                           const std::string& within) {
-        throw Failure(Exit::bad_input, fmt::format("the name \"{}\" is already that of {}{}.",
+        throw Failure(Exit::bad_input, fmt::format("the name \"{}\" is already used by {}{}.",
                                                    printable(name), called(kind, id), within));
     };
     const auto check_list = [&](const json_t* list, Kind kind, json_t* now) {

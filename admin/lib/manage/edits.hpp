@@ -130,7 +130,7 @@ void Edits::write(F f) {
         if (!is_refusal(e)) {
             throw;
         }
-        throw Failure(Exit::bad_input, std::string("PostgreSQL refuses it: ") + e.what());
+        throw Failure(Exit::bad_input, std::string("refused by PostgreSQL: ") + e.what());
     }
 }
 

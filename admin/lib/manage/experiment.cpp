@@ -51,9 +51,10 @@ void CampaignEdit::check_may_run(const json_t* experiment) const {
     json_array_foreach(json_object_get(document_.get(), "experiments"), i, item) {
         if (item != experiment && number_at(item, "ad_group") == group_id &&
             status_of(item) == "running") {
-            throw Failure(Exit::bad_input,
-                          fmt::format("experiment {} runs in ad group {} already: stop it first.",
-                                      number_at(item, "id"), group_id));
+            throw Failure(
+                Exit::bad_input,
+                fmt::format("experiment {} is already running in ad group {}: stop it first.",
+                            number_at(item, "id"), group_id));
         }
     }
     if (text_at(campaign(), "status") == "archived" || text_at(its_group, "status") == "archived") {
@@ -66,8 +67,8 @@ void CampaignEdit::check_may_run(const json_t* experiment) const {
         const std::string status = text_at(creative, "status");
         if (creative != nullptr && !status.empty() && status != "active") {
             throw Failure(Exit::bad_input,
-                          fmt::format("{} cannot run: creative {} is {}, and variants are served "
-                                      "only if all of them are active.",
+                          fmt::format("{} cannot run: creative {} is {}, and all variants must be "
+                                      "active.",
                                       it, id, status));
         }
     }
@@ -86,7 +87,7 @@ void CampaignEdit::check_experiment_name(const json_t* now, const json_t* old) c
             number_at(other, "ad_group") == number_at(now, "ad_group") &&
             status_of(other) != "completed") {
             throw Failure(Exit::bad_input,
-                          fmt::format("the name \"{}\" is already that of experiment {}.",
+                          fmt::format("the name \"{}\" is already used by experiment {}.",
                                       printable(name), number_at(other, "id")));
         }
     }
@@ -108,12 +109,12 @@ void CampaignEdit::check_experiment(json_t* now, const json_t* old) const {
     const json_t* winner = json_object_get(now, "winner");
     if (winner != nullptr && !json_is_null(winner)) {
         throw Failure(Exit::bad_input,
-                      "an experiment gets its winner when it ends: use experiment stop --winner.");
+                      "the winner is set when an experiment ends: use experiment stop --winner.");
     }
     if (old != nullptr && !same_plan(now, old) && has_run(edits_.database(), id)) {
         throw Failure(Exit::bad_input,
-                      fmt::format("{} has run, so that only its name can be changed: clone it to "
-                                  "try something else.",
+                      fmt::format("{} has run, so only its name can be changed: clone it to "
+                                  "change more.",
                                   called(Kind::experiment, id)));
     }
     check_experiment_name(now, old);
@@ -164,7 +165,8 @@ std::string stop_experiment(Edits& edits, const std::string& text, const std::st
         known = known || number_at(variant, "creative") == winner;
     }
     if (!known) {
-        throw Failure(Exit::bad_input, fmt::format("creative {} is no variant of {}.", winner, it));
+        throw Failure(Exit::bad_input,
+                      fmt::format("creative {} is not a variant of {}.", winner, it));
     }
     campaign.write_experiment([&](Database& database) {
         const std::string name = std::to_string(winner);

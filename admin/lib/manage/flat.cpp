@@ -86,7 +86,7 @@ void warn_of_unfit(Edits& edits, const json_t* before, const json_t* after) {
         "{} no longer fits {} of {}", called(Kind::placement, text_at(after, "id")),
         counted(static_cast<uint64_t>(rows.number(0, 0)), "creative"),
         groups == 1 ? fmt::format("ad group {}", rows.number(0, 2))
-                    : fmt::format("{} ad groups, one is {}", groups, rows.number(0, 2))));
+                    : fmt::format("{} ad groups, among them {}", groups, rows.number(0, 2))));
 }
 
 }  // namespace
@@ -117,7 +117,7 @@ std::string update_advertiser(Edits& edits, const std::string& id, const Patch& 
     patch(object.get());
     const std::string name = text_at(object.get(), "name");
     if (json_object_size(object.get()) != 1) {
-        throw Failure(Exit::bad_input, "an advertiser has nothing but a name.");
+        throw Failure(Exit::bad_input, "only the name of an advertiser can be set.");
     }
     if (name == id) {
         return name;
@@ -158,7 +158,7 @@ std::string add_placement(Edits& edits, json_t* taken) {
     const std::string id = text_at(placement.get(), "id");
     if (placement_in(before.get(), id) != nullptr) {
         throw Failure(Exit::bad_input,
-                      fmt::format("{} exists already.", called(Kind::placement, id)));
+                      fmt::format("{} already exists.", called(Kind::placement, id)));
     }
     const Json document(json_deep_copy(before.get()));
     json_array_append(json_object_get(document.get(), "placements"), placement.get());
@@ -189,7 +189,7 @@ std::string remove_placement(Edits& edits, const std::string& id) {
         {id});
     if (rows.number(0, 1) > 0) {
         throw Failure(Exit::bad_input,
-                      fmt::format("{} is a target of {}, one is {}: take it out of there first.",
+                      fmt::format("{} is a target of {}, among them {}: remove it there first.",
                                   called(Kind::placement, id),
                                   counted(static_cast<uint64_t>(rows.number(0, 1)), "ad group"),
                                   rows.number(0, 0)));

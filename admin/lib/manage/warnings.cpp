@@ -49,7 +49,7 @@ void Edits::check_warnings() const {
     const size_t more = warnings.size() - 1;
     throw Failure(
         Exit::bad_input,
-        fmt::format("{}{}. --strict makes that an error.", warnings.front(),
+        fmt::format("{}{}; refused because of --strict.", warnings.front(),
                     more == 0 ? "" : fmt::format(" (and {})", counted(more, "more warning"))));
 }
 

@@ -140,15 +140,16 @@ json_t* list_in(json_t* object, const char* key) {
 void need_absent(const json_t* object, Kind kind, uint64_t id) {
     if (object != nullptr) {
         throw Failure(Exit::bad_input,
-                      fmt::format("{} exists already.", called(kind, std::to_string(id))));
+                      fmt::format("{} already exists.", called(kind, std::to_string(id))));
     }
 }
 
 void need_open(Kind kind, const json_t* object, const std::string& id) {
     const std::string last = last_status(kind);
     if (text_at(object, "status") == last) {
-        throw Failure(Exit::bad_input, fmt::format("{} is {} and stays so: clone it to begin anew.",
-                                                   called(kind, id), last));
+        throw Failure(Exit::bad_input,
+                      fmt::format("{} is {} and cannot be changed: clone it instead.",
+                                  called(kind, id), last));
     }
 }
 
@@ -236,7 +237,7 @@ std::string parent_of(const One& one, json_t* object) {
     if (parent.empty()) {
         throw Failure(
             Exit::usage,
-            fmt::format("{} create needs --{}, or \"{}\" in its file.", words_of(kind).command,
+            fmt::format("{} create requires --{}, or \"{}\" in its file.", words_of(kind).command,
                         kind == Kind::ad_group ? "campaign" : "ad-group", words_of(kind).parent));
     }
     return parent;
@@ -280,7 +281,7 @@ std::string update_within(Edits& edits, const One& one) {
     if (!parent.empty() && parent != std::to_string(found.parent())) {
         throw Failure(
             Exit::bad_input,
-            fmt::format("{} cannot be moved: clone it into another place.", called(kind, one.id)));
+            fmt::format("{} cannot be moved: clone it with another parent.", called(kind, one.id)));
     }
     if (dumped(json_object_get(found.object, "id")) != one.id) {
         throw Failure(Exit::bad_input,

@@ -104,7 +104,7 @@ private:
     void read() {
         struct stat info;
         if (fstat(fd_.get(), &info) != 0) {
-            cannot("look at", path_, errno);
+            cannot("stat", path_, errno);
         }
         text_.resize(static_cast<size_t>(info.st_size));
         size_t size = 0;
@@ -199,7 +199,7 @@ public:
             cannot("open", path, errno);
         }
         if (fstat(fd.get(), &info) != 0) {
-            cannot("look at", path, errno);
+            cannot("stat", path, errno);
         }
         size_ = static_cast<size_t>(info.st_size);
         if (size_ == 0) {

@@ -42,9 +42,9 @@ std::string state_of(const Forecast& f) {
 
 std::string without_target(const Forecast& f, const std::string& by) {
     if (f.average_daily_spend <= 0) {
-        return "Has no budget and no goal, and spent nothing in the last 7 days";
+        return "No budget, no goal, and no spend in the last 7 days";
     }
-    return fmt::format("Has no budget and no goal: will have spent {}{}",
+    return fmt::format("No budget and no goal: projected spend {}{}",
                        rounded_money(f.projected_total_spend, f.currency),
                        by.empty() ? " by now" : by);
 }
@@ -100,7 +100,7 @@ std::string summary_of(const Forecast& f) {
     const std::string by =
         f.deliver_by ? fmt::format(" by {}", day_text(*f.deliver_by, f.today)) : std::string();
     if (f.flight == "ahead" && f.starts_on) {
-        return fmt::format("Starts on {}: there is nothing to forecast by yet.",
+        return fmt::format("Starts on {}: no data for a forecast yet.",
                            day_text(*f.starts_on, f.today));
     }
     if (!f.delivery) {

@@ -73,7 +73,7 @@ void render_frame(Out& out, const Image& image, const CreativeRecord& creative,
 size_t slots_css_size(const Image& image, std::string_view element) noexcept;
 void render_slots_css(Out& out, const Image& image, std::string_view element) noexcept;
 
-// What the macros of a click URL stand for; {click_id} and so on. The values
+// The values of the macros of a click URL: {click_id} and so on. The values
 // are ids, slugs and tokens: nothing that a URL would need escaped.
 struct ClickMacros {
     std::string_view click_id;
