@@ -55,32 +55,32 @@ uint32_t start_time(uint32_t pid, bool& dead) noexcept {
 
 }  // namespace
 
-Who this_process() noexcept {
+ProcessId this_process() noexcept {
     const auto pid = static_cast<uint32_t>(getpid());
     bool dead = false;
-    return Who{start_time(pid, dead)} << 32 | pid;
+    return ProcessId{start_time(pid, dead)} << 32 | pid;
 }
 
-bool process_alive(Who who) noexcept {
-    const uint32_t pid = pid_of(who);
+bool process_alive(ProcessId process) noexcept {
+    const uint32_t pid = pid_of(process);
     if (pid == 0 || (kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH)) {
         return false;
     }
     bool dead = false;
     const uint32_t started = start_time(pid, dead);
-    const auto expected = static_cast<uint32_t>(who >> 32);
+    const auto expected = static_cast<uint32_t>(process >> 32);
     return !dead && (expected == 0 || started == 0 || started == expected);
 }
 
-void end_process(Who who) noexcept {
-    const auto pid = static_cast<pid_t>(pid_of(who));
+void end_process(ProcessId process) noexcept {
+    const auto pid = static_cast<pid_t>(pid_of(process));
     if (pid == 0 || pid == getpid() || pid == getppid()) {
         return;
     }
-    // What is looked at after the descriptor was opened is of the process that it names.
-    const Fd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-    if (process && process_alive(who)) {
-        syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
+    // Checks after opening the descriptor apply to the process that it names.
+    const Fd descriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+    if (descriptor && process_alive(process)) {
+        syscall(SYS_pidfd_send_signal, descriptor.get(), SIGKILL, nullptr, 0);
     }
 }
 

@@ -1,19 +1,19 @@
 // Processes by pid and start time.
 #pragma once
 
-#include "ledger/who.hpp"
+#include "ledger/process_id.hpp"
 
 namespace ads {
 
 // This process. Ask again after a fork.
-Who this_process() noexcept;
+ProcessId this_process() noexcept;
 
-// Whether the process still lives and is the same one. A Who without a start
+// Whether the process still lives and is the same one. A ProcessId without a start
 // time asks for the pid only.
-bool process_alive(Who who) noexcept;
+bool process_alive(ProcessId process) noexcept;
 
 // Kills a process, unless it is this one or its parent.
-void end_process(Who who) noexcept;
+void end_process(ProcessId process) noexcept;
 
 // The pid of another process that has this file mapped; 0: none that can be seen.
 uint32_t other_process_with(int fd) noexcept;

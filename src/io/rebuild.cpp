@@ -12,8 +12,8 @@ namespace {
 
 class Rebuilder {
 public:
-    Rebuilder(const Image& image, const Slots& slots, State state, const TokenLives& lives, Who me,
-              Seconds now)
+    Rebuilder(const Image& image, const Slots& slots, State state, const TokenLives& lives,
+              ProcessId me, Seconds now)
         : image_(image),
           slots_(slots),
           state_(state),
@@ -62,7 +62,7 @@ public:
         });
     }
 
-    // What is used of limits follows from the counters, and from all days together.
+    // The used part of limits follows from the counters of all days.
     void finish() {
         Billing(image_, slots_, state_, 0).catch_up(now_);
         for (size_t i = 0; i < impressions_.size(); i++) {
@@ -90,7 +90,7 @@ private:
         uint32_t entry = kNone;
         if (state_.dedupe().claim(dedupe_key(event.serve, event.type), static_cast<uint32_t>(now_),
                                   static_cast<uint32_t>(ends), place_, entry) == Claim::fresh) {
-            state_.dedupe().settle(entry, place_);
+            state_.dedupe().complete(entry, place_);
             state_.dedupe().clear_pending(place_);
         }
     }
@@ -144,7 +144,8 @@ private:
 }  // namespace
 
 Rebuilt rebuild(const std::string& spool, const Books& books, const Image& image,
-                const Slots& slots, State state, const TokenLives& lives, Who me, Seconds now) {
+                const Slots& slots, State state, const TokenLives& lives, ProcessId me,
+                Seconds now) {
     Rebuilt rebuilt;
     Rebuilder rebuilder(image, slots, state, lives, me, now);
     for (const auto& row : books.rows) {

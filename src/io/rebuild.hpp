@@ -19,6 +19,7 @@ struct Rebuilt {
 
 // For a state that has counted nothing yet. May throw std::bad_alloc.
 Rebuilt rebuild(const std::string& spool, const Books& books, const Image& image,
-                const Slots& slots, State state, const TokenLives& lives, Who me, Seconds now);
+                const Slots& slots, State state, const TokenLives& lives, ProcessId me,
+                Seconds now);
 
 }  // namespace ads

@@ -29,7 +29,7 @@ public:
     explicit Asker(const RecallConf& conf) : conf_(conf), pg_(alarm_) {}
 
     bool ask(Books& books) {
-        // One look at all of it: what is stored meanwhile is in neither.
+        // One snapshot: events stored meanwhile are in neither part.
         return pg_.connect(conf_.conninfo) &&
                done("BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY") &&
                ask_rows(books) && ask_stored(books) && (!conf_.catalog || ask_catalog(books));
@@ -131,7 +131,7 @@ void put_list(std::string& to, const List& list) {
     put(to, list.data(), size * sizeof list[0]);
 }
 
-// Never returns: nothing of the process that this is a copy of may run.
+// Never returns: no code of the parent process may run in the child.
 [[noreturn]] void tell(const RecallConf& conf, int fd) noexcept {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGPIPE, SIG_DFL);
@@ -152,7 +152,7 @@ void put_list(std::string& to, const List& list) {
 
 // ---- the parent --------------------------------------------------------------------
 
-// What the child says until it ends; false after `longest`.
+// The output of the child until it ends; false after `longest`.
 bool listen_to(int fd, Millis longest, std::string& said) {
     const Millis deadline = monotonic() + longest;
     for (;;) {

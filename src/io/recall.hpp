@@ -33,13 +33,13 @@ struct Books {
 struct RecallConf {
     std::string conninfo;
     std::string spool;
-    bool catalog = false;     // the document is gone, too
+    bool catalog = false;     // the document is missing as well
     Seconds now = 0;          // of its day and the two before it
-    Millis longest = 20'000;  // for all of it
+    Millis longest = 20'000;  // in total
 };
 
-// Asks in a process of its own: libpq may wait for long, and a master has no thread that
-// could be left behind. False: see `error`, and nothing is known.
+// Queries in a child process: libpq may block for long, and a master has no thread to spare.
+// False: see `error`; the result is empty.
 bool recall(const RecallConf& conf, Books& books, std::string& error);
 
 }  // namespace ads

@@ -79,7 +79,7 @@ SegmentName segment_name(std::string_view path) noexcept {
     if (std::sscanf(name.c_str(), "%*13d-%*8x-%u-%x-%u", &pid, &started, &sequence) != 3) {
         return {};
     }
-    return {Who{started} << 32 | pid, sequence, name.ends_with(kOpen)};
+    return {ProcessId{started} << 32 | pid, sequence, name.ends_with(kOpen)};
 }
 
 std::string closed_path(std::string_view path) {
@@ -110,7 +110,7 @@ SegmentFile::End SegmentFile::read(size_t most, std::vector<Event>& events) {
             }
             continue;
         }
-        // What is torn or unreadable may go on in the file.
+        // A torn or unreadable record may continue in the file.
         const size_t had = data_.size() - (offset_ - base_);
         const ssize_t more = refill();  // moves what events point to
         if (more < 0) {
@@ -127,7 +127,7 @@ SegmentFile::End SegmentFile::read(size_t most, std::vector<Event>& events) {
     }
 }
 
-// Whether the head is passed: `record`, or what stands in the way.
+// `record` if the head was read, else the obstacle.
 Piece::Kind SegmentFile::read_head() {
     const Piece piece = head_ ? Piece{Piece::Kind::record, 0} : first_piece(data_);
     if (piece.kind == Piece::Kind::damaged && looked_at_twice(0, piece.size)) {

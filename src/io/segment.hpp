@@ -1,4 +1,4 @@
-// Reads spool segments. A damaged byte costs the record in which it stands, never its neighbours:
+// Reads spool segments. A damaged byte costs the record around it, never its neighbours:
 // reading goes on at the next intact record. A record is intact if its checksum is right.
 #pragma once
 
@@ -9,16 +9,16 @@
 
 #include "core/event/event.hpp"
 #include "io/file.hpp"
-#include "ledger/who.hpp"
+#include "ledger/process_id.hpp"
 
 namespace ads {
 
-// What stands where a record should begin.
+// The result of looking for a record.
 struct Piece {
     enum class Kind : uint8_t {
         record,
         damaged,     // a damaged record, or bytes up to the next intact one
-        torn,        // the text ends inside the record, or nothing but zeros is left
+        torn,        // the text ends inside the record, or only zeros are left
         unreadable,  // the text has no intact record any more
     };
     Kind kind = Kind::torn;
@@ -73,9 +73,9 @@ SegmentEnd each_event(std::string_view segment, F f) {
         segment, [&](const Event& event, size_t, size_t) { f(event); }, [](size_t, size_t) {});
 }
 
-// What a segment's path tells.
+// The parts of a segment's name.
 struct SegmentName {
-    Who writer = 0;  // 0: the name is none of ours
+    ProcessId writer = 0;  // 0: not a valid name
     uint32_t sequence = 0;
     bool open = false;
 };
@@ -106,7 +106,7 @@ public:
     // Keeps others from shipping it; false if another process does.
     bool lock() const noexcept;
 
-    // The next events and summaries, at most so many. They point into this segment until it is read
+    // The next events and summaries, at most `most`. They point into this segment until it is read
     // or consumed again. `unreadable`: the disk fails; errno tells why.
     End read(size_t most, std::vector<Event>& events);
 
@@ -122,7 +122,7 @@ public:
     // written there.
     void end();
 
-    // What was passed over so far.
+    // The damage skipped so far.
     const std::vector<Range>& damaged() const noexcept { return damaged_; }
     uint64_t damaged_records() const noexcept { return damaged_records_; }
     uint64_t damaged_bytes() const noexcept;

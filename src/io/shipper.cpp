@@ -16,7 +16,7 @@ namespace ads {
 namespace {
 
 constexpr size_t kCloseAt = 1 << 20;         // an own segment that large is closed once shipped
-constexpr Millis kIdle = 1000;               // and any, if nothing has come for so long
+constexpr Millis kIdle = 1000;               // and any, if idle for this long
 constexpr Millis kFirstPause = 200;          // after a failure, doubled up to
 constexpr Millis kLongestPause = 10'000;     //
 constexpr Millis kStuckPause = 2000;         // before a stuck segment is tried again
@@ -146,10 +146,10 @@ Shipper::Step Shipper::step() {
 }
 
 // The first segment of each writer: they are shipped in the order in which they were written. Those
-// that nobody writes to any more are taken one after the other.
+// without a writer are taken one after the other.
 void Shipper::find() {
     found_at_ = monotonic();
-    std::map<Who, std::pair<std::string, SegmentName>> first;
+    std::map<ProcessId, std::pair<std::string, SegmentName>> first;
     for (const auto& path : spool_segments(conf_.folder)) {
         const SegmentName name = segment_name(path);
         const uint32_t place = state_.place_of(name.writer);
@@ -157,11 +157,11 @@ void Shipper::find() {
         if ((writes ? place : mix13(name.writer)) % part_.of != part_.number) {
             continue;
         }
-        // Of others, what is open or belongs to a living process is none of ours yet.
+        // Open segments of others, and those of living processes, are left alone.
         if (!writes && (name.open || (name.writer != 0 && process_alive(name.writer)))) {
             continue;
         }
-        const Who key = writes ? name.writer : 0;
+        const ProcessId key = writes ? name.writer : 0;
         if (followed_.contains(key)) {
             continue;
         }
@@ -223,7 +223,7 @@ void Shipper::works() {
 bool Shipper::is_complete(const Followed& one) const noexcept {
     const uint32_t place = state_.place_of(one.file.name().writer);
     return place == State::kNoSlot ? access(closed_path(one.file.path()).c_str(), F_OK) == 0
-                                   : one.file.name().sequence < state_.settled(place);
+                                   : one.file.name().sequence < state_.counted_below(place);
 }
 
 Shipper::Step Shipper::ship(Followed& one) {

@@ -1,5 +1,5 @@
 // Brings events from the spool to PostgreSQL: those of living workers while they write, and what
-// was left behind. It knows only what stands in the files. Whatever is sent twice is stored once,
+// was left behind. It relies on the files alone. An event sent twice is stored once,
 // so progress needs no record of its own: a segment is removed when all of it is committed, and
 // after a crash it is sent again.
 #pragma once
@@ -64,7 +64,7 @@ public:
 
     // One batch of the first segment of each writer.
     Step step();
-    // The same, and the wait until it is worth while to go on.
+    // step(), then waits until the next one is worthwhile.
     void work();
 
     // Lets go of the connection and of all segments.
@@ -72,14 +72,14 @@ public:
 
     bool connecting() const noexcept { return pg_.connecting(); }
 
-    // Why nothing is shipped at the moment; empty if all is well.
+    // Why nothing is shipped at the moment; empty without an error.
     std::string error() const;
 
 private:
     enum class Trouble : uint8_t { reading, quarantine };
     struct Followed {
         SegmentFile file;
-        std::string stuck;  // why it does not go on; empty: it does
+        std::string stuck;  // the error that stops it; empty: none
         Trouble trouble = Trouble::reading;
         Millis retry = 0;       // when it is tried again
         Millis written_at = 0;  // when it last had something
@@ -105,8 +105,8 @@ private:
     Pg pg_;
     Rng rng_;
     Quarantine quarantine_;
-    std::map<Who, Followed> followed_;  // by writer; 0: what was left behind, one at a time
-    size_t limit_;                      // of the next batch
+    std::map<ProcessId, Followed> followed_;  // by writer; 0: what was left behind, one at a time
+    size_t limit_;                            // of the next batch
     std::vector<Event> events_;
     Millis kept_at_ = 0;  // when partitions were looked after
     Millis found_at_ = 0;

@@ -43,7 +43,7 @@ void each_file(const std::string& folder, F f) {
 }
 
 // TIME-NODE-PID-START-SEQUENCE: sorts by time, and names its writer.
-std::string make_name(Millis now, uint32_t node, Who me, uint32_t sequence) {
+std::string make_name(Millis now, uint32_t node, ProcessId me, uint32_t sequence) {
     char name[96];
     std::snprintf(name, sizeof name, "%013lld-%08x-%u-%x-%u", static_cast<long long>(now), node,
                   pid_of(me), static_cast<unsigned>(me >> 32), sequence);
@@ -70,7 +70,8 @@ int64_t monotonic_ns() noexcept {
     return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-void Spool::configure(std::string folder, size_t segment, Who me, uint32_t node, Clock clock) {
+void Spool::configure(std::string folder, size_t segment, ProcessId me, uint32_t node,
+                      Clock clock) {
     clock_ = clock;
     folder_ = std::move(folder);
     segment_ = segment;
@@ -124,7 +125,7 @@ Flushed Spool::write(Millis now) noexcept {
     size_t done = 0;
     struct stat info;
     if (fd_ && (fstat(fd_.get(), &info) != 0 || info.st_nlink == 0)) {
-        fd_.reset();  // somebody removed the file: nobody would read what is written to it
+        fd_.reset();  // the file was removed: its content would never be read
     }
     errno = 0;
     if (fd_ || open_segment(now)) {
@@ -136,7 +137,7 @@ Flushed Spool::write(Millis now) noexcept {
     const size_t written = done;
     if (sync_always_ && done > 0 && fdatasync(fd_.get()) != 0) {
         result.error = errno;
-        done = 0;  // what of it is on the disk nobody knows
+        done = 0;  // it is unknown how much is on the disk
     }
     const auto whole = std::upper_bound(ends_.begin(), ends_.end(), done) - ends_.begin();
     const size_t kept = whole == 0 ? 0 : ends_[static_cast<size_t>(whole) - 1];
@@ -183,12 +184,12 @@ std::vector<std::string> spool_segments(const std::string& folder) {
     return paths;
 }
 
-Adopted adopt_segments(const std::string& folder, Who of, void* context,
+Adopted adopt_segments(const std::string& folder, ProcessId of, void* context,
                        void (*see)(void* context, const Event& event)) {
     Adopted adopted;
     std::string last_closed;
     for (const auto& path : spool_segments(folder)) {
-        const Who writer = segment_name(path).writer;
+        const ProcessId writer = segment_name(path).writer;
         if (of != 0 && writer != of) {
             continue;
         }

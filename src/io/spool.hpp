@@ -1,5 +1,5 @@
 // The spool: events on disk before their answers leave. A worker writes
-// segments of its own; a segment is `NAME.open` while its worker lives and
+// its own segments; a segment is `NAME.open` while its worker lives and
 // holds its lock, `NAME.seg` afterwards.
 #pragma once
 
@@ -11,15 +11,15 @@
 #include "core/event/event.hpp"
 #include "io/file.hpp"
 #include "io/segment.hpp"
-#include "ledger/who.hpp"
+#include "ledger/process_id.hpp"
 
 namespace ads {
 
 int64_t monotonic_ns() noexcept;
 
-// What became of the records of one turn.
+// The outcome of the records of one flush.
 struct Flushed {
-    uint32_t written = 0;  // the first so many of them
+    uint32_t written = 0;  // the number written, from the first
     uint32_t dropped = 0;  // the rest
     int error = 0;         // errno, if any was dropped
     int64_t took_ns = 0;   // the system calls, for which the event loop waited
@@ -30,18 +30,18 @@ public:
     // `segment` is the size at which a new segment is begun. `clock` measures how long a flush
     // takes.
     using Clock = int64_t (*)() noexcept;
-    void configure(std::string folder, size_t segment, Who me, uint32_t node,
+    void configure(std::string folder, size_t segment, ProcessId me, uint32_t node,
                    Clock clock = monotonic_ns);
 
     // Each flush waits until what it has written is on the disk.
     void sync_always() noexcept { sync_always_ = true; }
 
-    // Puts a record into this turn's buffer; false if there is no room: flush first.
+    // Puts a record into the buffer; false if there is no room: flush first.
     bool append(const Event& event) noexcept;
     bool has_room() const noexcept { return buffer_.size() - used_ >= 64 * kMaxRecord; }
     uint32_t pending() const noexcept { return static_cast<uint32_t>(ends_.size()); }
 
-    // One write for all records of the turn. What could not be written whole
+    // One write for all buffered records. What could not be written whole
     // is cut from the file.
     Flushed flush(Millis now) noexcept;
 
@@ -60,7 +60,7 @@ private:
     std::string path_;
     size_t segment_ = 0;
     bool sync_always_ = false;
-    Who me_ = 0;
+    ProcessId me_ = 0;
     uint32_t node_ = 0;
     uint32_t sequence_ = 0;
     Fd fd_;
@@ -70,7 +70,7 @@ private:
     std::vector<uint32_t> ends_;  // of each record in the buffer
 };
 
-// What stands in the folder.
+// The contents of the folder.
 struct SpoolUse {
     uint64_t segments = 0;
     uint64_t bytes = 0;
@@ -94,7 +94,7 @@ struct Adopted {
     uint64_t cut = 0;  // bytes
     std::vector<DamagedSegment> damaged;
 };
-Adopted adopt_segments(const std::string& folder, Who of, void* context,
+Adopted adopt_segments(const std::string& folder, ProcessId of, void* context,
                        void (*see)(void* context, const Event& event));
 
 }  // namespace ads

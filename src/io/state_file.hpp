@@ -16,7 +16,7 @@ public:
     bool open(const std::string& folder, size_t dedupe_bytes, std::string& error,
               std::string& notice);
 
-    // Makes room for so many slots; the mapping stays where it is.
+    // Makes room for `count` slots; the mapping does not move.
     bool reserve(uint64_t slots) noexcept;
 
     // Held by the process that gives out slots: during a binary upgrade the keepers of two masters
@@ -26,7 +26,7 @@ public:
 
     State state() const noexcept { return state_; }
 
-    // Whether open() has made it: it knows nothing of what was before.
+    // Whether open() created it, without earlier counts.
     bool fresh() const noexcept { return file_.fresh(); }
 
 private:

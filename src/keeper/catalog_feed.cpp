@@ -48,7 +48,7 @@ bool CatalogFeed::follow() {
         return true;
     }
     const Millis until = monotonic() + conf_.poll;
-    // The day may change while nobody writes, and another configuration may take over.
+    // The day may change without an edit, and another configuration may take over.
     while (!pg_.notified(std::min<Millis>(until - monotonic(), kSlice)) && pg_.connected() &&
            monotonic() < until && !alarm_.stopped() && context_.now() / 86'400 == day_ &&
            context_.term() == read_in) {
@@ -56,7 +56,7 @@ bool CatalogFeed::follow() {
     return pg_.connected() || alarm_.stopped();
 }
 
-// What has changed since the last time. Once a day everything: what was spent, and what has been
+// Reads the changes since the last call. Once a day everything: spend, and what has been
 // archived for long, changes without an edit.
 bool CatalogFeed::fetch(Seconds today) {
     if (today != day_) {
@@ -125,7 +125,7 @@ void CatalogFeed::save(const std::string& text) {
     }
 }
 
-// Says so once; and keeps what was saved alive over the days.
+// Reports it once, and republishes the saved document on a new day.
 void CatalogFeed::cannot_read() {
     const std::string why = pg_.error().empty() ? "unexpected response" : pg_.error();
     if (told_ != why) {

@@ -1,5 +1,5 @@
 // The catalog from PostgreSQL: it listens for changes, fetches what changed and publishes the
-// whole. What it published last is kept in a file, for the next start and for days without a
+// whole. The last published document is saved in a file, for the next start and for days without a
 // database.
 #pragma once
 
@@ -19,7 +19,8 @@ struct FeedConf {
 
 class CatalogFeed : public CatalogSource {
 public:
-    CatalogFeed(FeedConf conf, Target target, Who me, const Alarm& alarm, CatalogContext context)
+    CatalogFeed(FeedConf conf, Target target, ProcessId me, const Alarm& alarm,
+                CatalogContext context)
         : CatalogSource(alarm, std::move(context)),
           conf_(std::move(conf)),
           publisher_(target, me, alarm),

@@ -1,4 +1,4 @@
-// What the threads of a keeper share.
+// Shared by the threads of a keeper.
 #pragma once
 
 #include <atomic>
@@ -58,9 +58,9 @@ private:
 };
 
 struct KeeperShared {
-    KeeperShared(KeeperConf given, Who who)
+    KeeperShared(KeeperConf given, ProcessId process)
         : conf(std::move(given)),
-          me(who),
+          me(process),
           share(conf.target.state.head().keeper),
           active(share, me, conf.configuration) {}
 
@@ -70,7 +70,7 @@ struct KeeperShared {
     }
 
     const KeeperConf conf;
-    const Who me;
+    const ProcessId me;
     KeeperShare& share;
     ActiveKeeper active;
     Alarm alarm;  // of all threads

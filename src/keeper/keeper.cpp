@@ -51,7 +51,7 @@ private:
         }
     }
 
-    // What is read from now on is published in this term: of an earlier one, it may be older than
+    // Reads from now on are published in this term: from an earlier one, they may be older than
     // what is published.
     Term term() noexcept {
         Zone zone = shared_->conf.target.zone;
@@ -85,11 +85,12 @@ private:
                                                        std::to_string(report.generation));
                 break;
             case Edit::waits: {
-                const Who who = conf.target.zone.head().waits_for.load(std::memory_order_relaxed);
-                if (waits_logged_ != who) {
-                    waits_logged_ = who;
-                    shared_->log.add(LogLevel::warn,
-                                     catalog + "waits for process " + std::to_string(pid_of(who)));
+                const ProcessId holder =
+                    conf.target.zone.head().waits_for.load(std::memory_order_relaxed);
+                if (waits_logged_ != holder) {
+                    waits_logged_ = holder;
+                    shared_->log.add(LogLevel::warn, catalog + "waits for process " +
+                                                         std::to_string(pid_of(holder)));
                 }
                 break;
             }
@@ -111,7 +112,7 @@ private:
 
     std::unique_ptr<CatalogSource> source_;
     Term term_ = 0;
-    Who waits_logged_ = 0;
+    ProcessId waits_logged_ = 0;
 };
 
 // One connection that ships.

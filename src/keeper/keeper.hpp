@@ -1,5 +1,5 @@
 // The keeper: all work of a node that answers no request. It watches and publishes the catalog,
-// ticks the pacing, ships and syncs the spool, and settles what dead workers left. Its threads may
+// ticks the pacing, ships and syncs the spool, and recovers what dead workers left. Its threads may
 // block. It may die at any instruction: what it does is done again by the next one.
 #pragma once
 

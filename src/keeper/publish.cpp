@@ -17,7 +17,7 @@ constexpr Millis kStopped = 1000;  // a publisher of an older term that takes lo
 
 }  // namespace
 
-Publish publish_image(const Target& target, std::span<const char> image, Who me, Term term,
+Publish publish_image(const Target& target, std::span<const char> image, ProcessId me, Term term,
                       Seconds now, uint32_t& without_counters) noexcept {
     Zone zone = target.zone;
     State state = target.state;
@@ -143,7 +143,7 @@ EditReport CatalogPublisher::compile_and_put(const std::string& text, uint64_t h
 // The keeper of an older configuration was stopped in the middle of its copy. It could not publish
 // it any more, but when woken would write on into the half of the zone that is to be filled.
 void CatalogPublisher::end_stopped_publisher() noexcept {
-    const Who holder = target_.zone.head().publisher.load();
+    const ProcessId holder = target_.zone.head().publisher.load();
     if (holder != holder_) {
         holder_ = holder;
         held_since_ = monotonic();

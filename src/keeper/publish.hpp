@@ -23,13 +23,13 @@ struct Target {
 
 // Publishes the image of a document that was read in this term. `without_counters` is the
 // number of groups for which no slot was left: they are served, but not counted.
-Publish publish_image(const Target& target, std::span<const char> image, Who me, Term term,
+Publish publish_image(const Target& target, std::span<const char> image, ProcessId me, Term term,
                       Seconds now, uint32_t& without_counters) noexcept;
 
 // All errors as text, a line each: `PATH: MESSAGE`.
 std::string describe(const catalog::Compiled& compiled);
 
-// What came of an edit.
+// The outcome of an edit.
 enum class Edit : uint8_t {
     none,  // nothing to tell
     published,
@@ -49,7 +49,7 @@ struct EditReport {
 // Compiles documents and publishes them, in one thread.
 class CatalogPublisher {
 public:
-    CatalogPublisher(Target target, Who me, const Alarm& alarm) noexcept
+    CatalogPublisher(Target target, ProcessId me, const Alarm& alarm) noexcept
         : target_(target), me_(me), alarm_(alarm) {}
 
     // A document that was read in this term, as of `now`.
@@ -65,13 +65,13 @@ private:
     void end_stopped_publisher() noexcept;
 
     Target target_;
-    Who me_;
+    ProcessId me_;
     const Alarm& alarm_;
-    Who holder_ = 0;         // of the right to fill the zone, when it was asked for last
+    ProcessId holder_ = 0;   // of the right to fill the zone, when it was asked for last
     Millis held_since_ = 0;  // monotonic
 };
 
-// What a source is told, and whom it tells.
+// The context of a source: its input and its callbacks.
 struct CatalogContext {
     std::function<Seconds()> now;
     std::function<Term()> term;  // of what is read from now on
@@ -102,7 +102,8 @@ protected:
 // Reads the catalog file again when it changed.
 class CatalogFile : public CatalogSource {
 public:
-    CatalogFile(std::string path, Target target, Who me, const Alarm& alarm, CatalogContext context)
+    CatalogFile(std::string path, Target target, ProcessId me, const Alarm& alarm,
+                CatalogContext context)
         : CatalogSource(alarm, std::move(context)),
           path_(std::move(path)),
           publisher_(target, me, alarm) {}

@@ -63,7 +63,7 @@ void Round::round() {
     shared_->share.answered.store(heard);
 }
 
-// Whoever reads an image holds up the one after the next: a keeper that is not active reads none.
+// A reader of an image delays the publication after the next: only the active keeper reads one.
 void Round::rest() noexcept {
     if (pin_ != kNone) {
         zone_.leave(pin_);
@@ -73,7 +73,7 @@ void Round::rest() noexcept {
     }
 }
 
-// False: there is no image that goes with the state, for now.
+// False: no image matches the state at the moment.
 bool Round::follow() {
     if (pin_ == kNone) {
         pin_ = zone_.enter(shared_->me, process_alive);
@@ -141,8 +141,9 @@ void Round::judge_health() {
     }
 }
 
-uint64_t settle_dead(const std::string& spool, State& state, const Image& image, const Slots& slots,
-                     uint32_t place, Who dead, Seconds now, Adopted& adopted) {
+uint64_t recover_dead(const std::string& spool, State& state, const Image& image,
+                      const Slots& slots, uint32_t place, ProcessId dead, Seconds now,
+                      Adopted& adopted) {
     struct Context {
         const Image& image;
         const Slots& slots;
@@ -154,12 +155,12 @@ uint64_t settle_dead(const std::string& spool, State& state, const Image& image,
         to.found.emplace(dedupe_key(event.serve, event.type),
                          Completion::of(to.image, to.slots, event, kNone));
     });
-    uint64_t settled = 0;
+    uint64_t counted = 0;
     state.dedupe().resolve(
         place, dead, [&](uint64_t key) { return context.found.contains(key); },
         [&](uint64_t key) {
             const Completion& written = context.found.at(key);
-            settled++;
+            counted++;
             if (written.counts) {
                 written.count(state, now);
                 state.head().traffic[traffic::kSpend].fetch_add(
@@ -169,30 +170,30 @@ uint64_t settle_dead(const std::string& spool, State& state, const Image& image,
             }
             state.add_events(written.invalid, written.type, 1);
         });
-    state.add(Total::written, settled);
+    state.add(Total::written, counted);
     state.leave_dead(place, dead);
-    return settled;
+    return counted;
 }
 
 void Round::adopt() {
     for (;;) {
-        Who dead = 0;
+        ProcessId dead = 0;
         const uint32_t place = state_.find_dead(shared_->me, process_alive, dead);
         if (place == State::kNoSlot || !shared_->active.holds()) {
             break;
         }
         Adopted adopted;
-        const uint64_t settled = settle_dead(shared_->conf.spool, state_, image_, slots_, place,
-                                             dead, shared_->conf.now() / 1000, adopted);
+        const uint64_t counted = recover_dead(shared_->conf.spool, state_, image_, slots_, place,
+                                              dead, shared_->conf.now() / 1000, adopted);
         shared_->log.add(LogLevel::notice, "worker " + std::to_string(pid_of(dead)) +
                                                " is gone: " + std::to_string(adopted.segments) +
                                                " segments closed, " + std::to_string(adopted.cut) +
-                                               " bytes cut, " + std::to_string(settled) +
+                                               " bytes cut, " + std::to_string(counted) +
                                                " events counted");
         log_damage(adopted);
     }
-    // Segments whose worker has no place any more: the state is younger than they are, or who
-    // adopted them was stopped.
+    // Segments whose worker has no slot any more: the state is younger, or their adoption was
+    // interrupted.
     if (last_orphans_ == 0 || last_adoption_ - last_orphans_ >= kOrphansEvery) {
         last_orphans_ = last_adoption_;
         log_damage(adopt_segments(shared_->conf.spool, 0, nullptr, [](void*, const Event&) {}));

@@ -1,5 +1,5 @@
-// What the active keeper of a state does again and again: it ticks the pacing, judges the signs of
-// delivery and settles what dead workers left.
+// The periodic work of a state's active keeper: it ticks the pacing, judges the signs of
+// delivery and recovers what dead workers left.
 #pragma once
 
 #include "io/spool.hpp"
@@ -40,7 +40,8 @@ private:
 // Settles what a dead worker left, for one that has taken its place: its events that are in the
 // spool are counted, its other claims freed, its segment closed. Returns how many events it has
 // counted.
-uint64_t settle_dead(const std::string& spool, State& state, const Image& image, const Slots& slots,
-                     uint32_t place, Who dead, Seconds now, Adopted& adopted);
+uint64_t recover_dead(const std::string& spool, State& state, const Image& image,
+                      const Slots& slots, uint32_t place, ProcessId dead, Seconds now,
+                      Adopted& adopted);
 
 }  // namespace ads

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "ledger/who.hpp"
+#include "ledger/process_id.hpp"
 
 namespace ads {
 
@@ -36,7 +36,7 @@ struct KeeperShare {
 // One keeper's claim to be the active one.
 class ActiveKeeper {
 public:
-    ActiveKeeper(KeeperShare& share, Who me, uint32_t configuration) noexcept
+    ActiveKeeper(KeeperShare& share, ProcessId me, uint32_t configuration) noexcept
         : share_(share), me_(pid_of(me)), configuration_(configuration) {}
 
     // Becomes the active one, or stays it: the same call. Takes over from one that is silent, or

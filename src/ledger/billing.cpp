@@ -54,7 +54,7 @@ uint64_t Billing::price(uint32_t index, Day day) const noexcept {
     const uint32_t slot = slots_.groups[index].counters;
     const Counter counted =
         group.price_model == PriceModel::cpc ? Counter::clicks : Counter::conversions;
-    // Yesterday counts as well, or each midnight would forget what a serve is worth.
+    // Yesterday counts as well, or the value of a serve would be lost each midnight.
     const auto read = [&](Counter counter) -> uint64_t {
         if (slot == kNone) {
             return 0;
@@ -188,7 +188,7 @@ void Billing::cancel_budget(const GroupRecord& group, Millis now, MicroCents res
 }
 
 // Serves count for a cap on serves, pixels for one on impressions, what was billed for
-// a budget. None of them can be more than its wall once that counts.
+// a budget. None can exceed its wall once that counts.
 void Billing::catch_up(Seconds now) noexcept {
     std::vector<uint64_t> spent(image_.campaigns().size());
     for (uint32_t i = 0; i < image_.groups().size(); i++) {
@@ -221,21 +221,21 @@ void Billing::catch_up(Seconds now) noexcept {
     }
 }
 
-Settled Billing::bill(Event& event, MicroCents reserved) noexcept {
-    Settled settled;
+Charged Billing::bill(Event& event, MicroCents reserved) noexcept {
+    Charged charged;
     const uint32_t group = image_.find_group(event.ad_group);
     if (event.invalid != Invalid::none || group == kNone) {
-        return settled;
+        return charged;
     }
-    event.invalid = settle(event, group, reserved, settled);
+    event.invalid = charge(event, group, reserved, charged);
     if (event.invalid != Invalid::none) {
         event.price = 0;
     }
-    return settled;
+    return charged;
 }
 
-Invalid Billing::settle(const Event& event, uint32_t index, MicroCents reserved,
-                        Settled& settled) noexcept {
+Invalid Billing::charge(const Event& event, uint32_t index, MicroCents reserved,
+                        Charged& charged) noexcept {
     const auto& group = image_.groups()[index];
     const GroupSlots& slots = slots_.groups[index];
     const LocalDay served = day_of(group, event.issued);
@@ -245,7 +245,7 @@ Invalid Billing::settle(const Event& event, uint32_t index, MicroCents reserved,
     const auto limits = budget_limits(group);
     const auto resolve = [&] {
         if (budget != kNone && reserved > 0) {
-            settled.resolved = state_.wall(budget).resolve(
+            charged.resolved = state_.wall(budget).resolve(
                 budget_times(group, served), event.issued, static_cast<uint64_t>(reserved), today);
         }
     };
@@ -253,20 +253,20 @@ Invalid Billing::settle(const Event& event, uint32_t index, MicroCents reserved,
         if (price == 0 || budget == kNone) {
             return true;
         }
-        settled.reserved =
+        charged.reserved =
             state_.wall(budget).confirm(budget_times(group, served), event.issued, price,
-                                        limits.day, limits.lifetime, today, &settled.money);
-        return settled.reserved;
+                                        limits.day, limits.lifetime, today, &charged.money);
+        return charged.reserved;
     };
     const auto pay_now = [&] {
         if (price == 0 || budget == kNone) {
             return true;
         }
-        settled.paid =
+        charged.paid =
             state_.wall(budget).take(today, price, limits.day, limits.lifetime, today) ||
             (image_.campaign_of(group).only_estimates &&
              displace(state_.wall(budget), day_of(group, event.time), group, price, limits));
-        return settled.paid;
+        return charged.paid;
     };
     switch (event.type) {
         case EventType::serve:
@@ -275,22 +275,22 @@ Invalid Billing::settle(const Event& event, uint32_t index, MicroCents reserved,
             const Limits walls = impression_limits(group);
             const bool capped = group.limits(EventType::impression) &&
                                 group.cap_on == CapOn::impression && slots.impressions != kNone;
-            settled.capped =
+            charged.capped =
                 capped && state_.wall(slots.impressions)
                               .confirm(served.times(group.impression_cap > 0), event.issued, 1,
-                                       walls.day, walls.lifetime, today, &settled.seen);
-            if (capped && !settled.capped) {
+                                       walls.day, walls.lifetime, today, &charged.seen);
+            if (capped && !charged.capped) {
                 resolve();
                 return Invalid::late;
             }
             if (!pay_reserved()) {
                 if (capped) {
                     state_.wall(slots.impressions).release_confirmed(served.day, 1);
-                    settled.capped = false;
+                    charged.capped = false;
                 }
                 return Invalid::late;
             }
-            // What was reserved for a click or an action was only an expectation. A
+            // The reservation for a click or an action was only an expectation. A
             // viewable impression is still to come.
             if (price == 0 && group.price_model != PriceModel::vcpm) {
                 resolve();
@@ -315,7 +315,7 @@ Invalid Billing::settle(const Event& event, uint32_t index, MicroCents reserved,
                 }
                 return Invalid::over_budget;
             }
-            settled.clicked = limited;
+            charged.clicked = limited;
             break;
         }
         case EventType::conversion:
@@ -327,33 +327,33 @@ Invalid Billing::settle(const Event& event, uint32_t index, MicroCents reserved,
     return Invalid::none;
 }
 
-void Billing::undo(const Event& event, uint32_t index, const Settled& settled) noexcept {
+void Billing::undo(const Event& event, uint32_t index, const Charged& charged) noexcept {
     const auto& group = image_.groups()[index];
     const GroupSlots& slots = slots_.groups[index];
     const LocalDay served = day_of(group, event.issued);
     const Day today = image_.day_of(image_.campaign_of(group), event.time / 1000);
     const uint32_t budget = budget_slot(group);
     const auto price = static_cast<uint64_t>(std::max<MicroCents>(0, event.price));
-    if (settled.capped && slots.impressions != kNone) {
+    if (charged.capped && slots.impressions != kNone) {
         state_.wall(slots.impressions)
-            .undo_confirm(served.times(group.impression_cap > 0), event.issued, 1, settled.seen);
+            .undo_confirm(served.times(group.impression_cap > 0), event.issued, 1, charged.seen);
     }
-    if (settled.clicked && slots.clicks != kNone) {
+    if (charged.clicked && slots.clicks != kNone) {
         state_.wall(slots.clicks).give_back(today, 1);
     }
     if (budget == kNone) {
         return;
     }
     const BucketTimes times = budget_times(group, served);
-    if (settled.reserved) {
-        state_.wall(budget).undo_confirm(times, event.issued, price, settled.money);
+    if (charged.reserved) {
+        state_.wall(budget).undo_confirm(times, event.issued, price, charged.money);
     }
-    if (settled.paid) {
+    if (charged.paid) {
         state_.wall(budget).give_back(today, price);
     }
-    if (settled.resolved > 0) {
+    if (charged.resolved > 0) {
         const Limits limits = budget_limits(group);
-        state_.wall(budget).undo_resolve(times, event.issued, settled.resolved, limits.day,
+        state_.wall(budget).undo_resolve(times, event.issued, charged.resolved, limits.day,
                                          limits.lifetime, today);
     }
 }

@@ -1,4 +1,4 @@
-// What an event does to the walls: a serve takes and reserves, a pixel confirms or
+// The effect of an event on the walls: a serve takes and reserves, a pixel confirms or
 // is too late, a click is paid while the budget lasts.
 #pragma once
 
@@ -10,7 +10,7 @@
 namespace ads {
 
 // What settling an event changed in the walls, so that it can be undone.
-struct Settled {
+struct Charged {
     bool capped = false;    // an impression was confirmed
     bool clicked = false;   // a click was taken
     bool reserved = false;  // the price was confirmed
@@ -25,32 +25,31 @@ public:
     Billing(const Image& image, const Slots& slots, State& state, Seconds reservation) noexcept
         : image_(image), slots_(slots), state_(state), reservation_(reservation) {}
 
-    // A serve of the group at `now`: all its walls or none. What it reserves of the
-    // campaign's budget is told in `reserved`.
+    // A serve of the group at `now`: takes from all its walls or none. `reserved` is set to
+    // the reserved part of the campaign's budget.
     bool take(uint32_t group, Millis now, MicroCents& reserved) noexcept;
-    // Undoes the take of this very moment.
+    // Undoes a take of the same moment.
     void give_back(uint32_t group, Millis now, MicroCents reserved) noexcept;
 
-    // An event that is about to be written, of a serve that reserved so much. Says why
-    // it is not billed; nothing of that is paid then.
-    Invalid settle(const Event& event, uint32_t group, MicroCents reserved,
-                   Settled& settled) noexcept;
-    Invalid settle(const Event& event, uint32_t group, MicroCents reserved) noexcept {
-        Settled settled;
-        return settle(event, group, reserved, settled);
+    // Charges an event that is about to be written to the walls. Returns the reason if it is
+    // not billed.
+    Invalid charge(const Event& event, uint32_t group, MicroCents reserved,
+                   Charged& charged) noexcept;
+    Invalid charge(const Event& event, uint32_t group, MicroCents reserved) noexcept {
+        Charged charged;
+        return charge(event, group, reserved, charged);
     }
-    // The event could not be written: the walls are what they were before it.
-    void undo(const Event& event, uint32_t group, const Settled& settled) noexcept;
+    // The event could not be written: restores the walls.
+    void undo(const Event& event, uint32_t group, const Charged& charged) noexcept;
 
-    // Settles an event that is about to be written, or notes in it why it is not billed. What it
-    // changed can be undone.
-    Settled bill(Event& event, MicroCents reserved) noexcept;
+    // Charges an event that is about to be written, and sets its `invalid` if it is not billed.
+    // The result can be undone.
+    Charged bill(Event& event, MicroCents reserved) noexcept;
 
-    // For limits that are new in this catalog: what today was counted without them is
-    // used of them.
+    // Adds today's counts to limits that are new in this catalog.
     void catch_up(Seconds now) noexcept;
 
-    // What one serve is expected to cost.
+    // The expected cost of a serve.
     uint64_t price(uint32_t group, Day day) const noexcept;
 
 private:

@@ -1,4 +1,4 @@
-// What the groups of each campaign have counted, in the image.
+// The sums of the groups' counters per campaign of the image.
 #pragma once
 
 #include "ledger/slots.hpp"

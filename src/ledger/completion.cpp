@@ -4,7 +4,7 @@ namespace ads {
 
 Completion Completion::of(const Image& image, const Slots& slots, const Event& event,
                           uint32_t entry) noexcept {
-    // Invalid events stand in the spool, with their reason, and nowhere else.
+    // Invalid events are in the spool only, with their reason.
     Completion completion{.type = event.type,
                           .invalid = event.invalid,
                           .counts = event.invalid == Invalid::none,

@@ -20,7 +20,7 @@ struct Completion {
     Millis time = 0;
     Millis delay = 0;  // since the serve
     Id ad_group = 0;
-    Settled settled;  // what it changed in the walls
+    Charged charged;  // what it changed in the walls
 
     static Completion of(const Image& image, const Slots& slots, const Event& event,
                          uint32_t entry) noexcept;

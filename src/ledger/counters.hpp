@@ -1,6 +1,6 @@
 // Counters of ad groups, in memory that outlives processes. Day and use are
 // one word, so that a rollover and the last unit are each decided once, by
-// whoever's exchange succeeds. Two words each, for even and odd local days: a
+// the process whose exchange succeeds. Two words each, for even and odd local days: a
 // late pixel still finds yesterday.
 #pragma once
 
@@ -46,7 +46,7 @@ inline constexpr Counter counter_of(EventType type) noexcept {
     return static_cast<Counter>(type);
 }
 
-// Adds n to today's word; whatever other day it holds is over.
+// Adds n to today's word; another day in it is over.
 inline void count_day(std::atomic<uint64_t>& word, Day day, uint64_t n) noexcept {
     if (!DayCount::holds(day)) {
         return;
@@ -62,7 +62,7 @@ inline void count_day(std::atomic<uint64_t>& word, Day day, uint64_t n) noexcept
     }
 }
 
-// For those who do not know what day it is.
+// For callers without the local day.
 inline constexpr Day kNoToday = DayCount::kMaxDay;
 
 // One counter of one group.
@@ -124,7 +124,7 @@ struct DayCounter {
 // Reasons are counted but for `none` and `lost`.
 inline constexpr size_t kRefusals = static_cast<size_t>(Reason::lost) - 1;
 
-// What a slot of the state holds: the counters of an ad group, the wall of a
+// The kinds of slots of the state: the counters of an ad group, the wall of a
 // limit, or how a limit is paced. A campaign's budget is paced once for each
 // strategy that its groups use: pace_budget + strategy.
 enum class SlotKind : uint8_t {

@@ -104,8 +104,8 @@ Claim Dedupe::try_claim(uint64_t key, uint32_t now, uint32_t expires, uint32_t o
     return result;
 }
 
-// What is thrown out of a full bucket is the soonest to expire: while there is room
-// again, that would have expired, too.
+// A full bucket evicts the entry that expires first: by the time there is room again, it
+// would have expired.
 Known Dedupe::find(uint64_t key, uint32_t now) const noexcept {
     const auto first =
         static_cast<uint32_t>(key & (entries_.size() - 1) & ~uint64_t{kBucketEntries - 1});
@@ -129,7 +129,7 @@ Known Dedupe::find(uint64_t key, uint32_t now) const noexcept {
     return room ? Known::no : Known::unsure;
 }
 
-// Nobody else in the bucket may have the same key.
+// No other entry of the bucket may have the same key.
 Claim Dedupe::confirm(uint64_t key, uint32_t now, uint32_t owner, uint32_t first, uint32_t entry,
                       uint64_t control) noexcept {
     const auto withdraw = [&](Claim why) noexcept {
@@ -165,7 +165,7 @@ Claim Dedupe::confirm(uint64_t key, uint32_t now, uint32_t owner, uint32_t first
                                                                               : Claim::busy;
 }
 
-void Dedupe::settle(uint32_t entry, uint32_t owner) noexcept {
+void Dedupe::complete(uint32_t entry, uint32_t owner) noexcept {
     uint64_t word = entries_[entry].control.load(std::memory_order_acquire);
     const Control control(word);
     if (control.state() == State::pending && control.owner() == owner) {

@@ -16,7 +16,7 @@
 
 #include "core/base/hash.hpp"
 #include "core/base/types.hpp"
-#include "ledger/who.hpp"
+#include "ledger/process_id.hpp"
 
 namespace ads {
 
@@ -32,13 +32,13 @@ inline constexpr uint32_t kMaxPending = 510;
 // A worker's place in the table of owners: what it has claimed and not yet
 // settled. The keeper that finds it dead settles that.
 struct alignas(64) WorkerSlot {
-    std::atomic<Who> who;
+    std::atomic<ProcessId> process;
     std::atomic<uint32_t> pending_count;
     std::atomic<uint32_t> pending[kMaxPending];
-    std::atomic<Who> unused;  // of an earlier version
-    // Between the worker and who ships its segments, by their sequence:
-    std::atomic<uint32_t> settled;  // lower ones are closed, and their events counted
-    std::atomic<uint32_t> close;    // the one to close is this less one; 0: none
+    std::atomic<ProcessId> unused;  // of an earlier version
+    // Between the worker and the shipper of its segments, by their sequence:
+    std::atomic<uint32_t> counted_below;  // lower ones are closed, and their events counted
+    std::atomic<uint32_t> close;          // the one to close is this less one; 0: none
 };
 
 enum class Claim : uint8_t {
@@ -47,7 +47,7 @@ enum class Claim : uint8_t {
     busy,       // another worker is at it: ask again in a moment
 };
 
-// What the table knows of a key.
+// The state of a key in the table.
 enum class Known : uint8_t {
     yes,
     no,
@@ -71,8 +71,8 @@ public:
         : entries_(entries), workers_(workers), stats_(&stats) {}
 
     // Claims `key` for the worker in slot `owner` until `expires` (Unix
-    // seconds). With Claim::fresh, `entry` is what settle() and release() want.
-    // The caller settles before it has kMaxPending claims open.
+    // seconds). With Claim::fresh, `entry` is the argument of complete() and release().
+    // The caller may have at most kMaxPending claims open.
     Claim claim(uint64_t key, uint32_t now, uint32_t expires, uint32_t owner,
                 uint32_t& entry) noexcept;
 
@@ -80,21 +80,21 @@ public:
     Known find(uint64_t key, uint32_t now) const noexcept;
 
     // The event is written and counted.
-    void settle(uint32_t entry, uint32_t owner) noexcept;
+    void complete(uint32_t entry, uint32_t owner) noexcept;
 
     // The event was not written: the next one with this key is fresh.
     void release(uint32_t entry, uint32_t owner) noexcept;
 
-    // All of the worker's claims are settled or released.
+    // All claims of the worker are completed or released.
     void clear_pending(uint32_t owner) noexcept {
         workers_[owner].pending_count.store(0, std::memory_order_release);
     }
 
-    // For a dead worker: settles each claim that it had made pending if written(key) (the event is
-    // in the spool), releases it otherwise. Calls settled(key) for those that this very call has
-    // settled: several may be at it at once, even one that was stopped meanwhile.
-    template <class Written, class Settled>
-    void resolve(uint32_t owner, Who dead, Written written, Settled settled) noexcept {
+    // For a dead worker: completes each pending claim if written(key) (the event is in the
+    // spool), else releases it. Calls completed(key) for those that this call completed: several
+    // processes may do it at once, even one that was stopped meanwhile.
+    template <class Written, class Completed>
+    void resolve(uint32_t owner, ProcessId dead, Written written, Completed completed) noexcept {
         const uint32_t count = workers_[owner].pending_count.load(std::memory_order_acquire);
         for (uint32_t i = 0; i < count && i < kMaxPending; i++) {
             const uint32_t entry = workers_[owner].pending[i].load(std::memory_order_relaxed);
@@ -103,13 +103,13 @@ public:
             }
             uint64_t control = entries_[entry].control.load(std::memory_order_acquire);
             const uint64_t key = entries_[entry].key.load(std::memory_order_acquire);
-            // Read after the entry: what stands there is the dead one's, not of who came after it.
-            if (workers_[owner].who.load() != dead) {
+            // Read after the entry: so the entry is the dead worker's, not its successor's.
+            if (workers_[owner].process.load() != dead) {
                 return;
             }
             const bool found = is_pending(control, owner) && written(key);
             if (end_claim(entry, control, owner, found) && found) {
-                settled(key);
+                completed(key);
             }
         }
     }

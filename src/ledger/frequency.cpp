@@ -85,7 +85,7 @@ struct Control {
 
     static Control of(uint64_t word) noexcept {
         return {static_cast<Phase>(word >> 62),
-                static_cast<uint32_t>(word >> 48) & FrequencyBucket::kGenerationMask,
+                static_cast<uint32_t>(FrequencyBucket::generation_of(word)),
                 static_cast<uint32_t>(word >> 43) & 31,
                 (word >> 42 & 1) != 0,
                 static_cast<uint32_t>(word >> 32) & 1023,

@@ -44,7 +44,7 @@ void HealthMemory::follow(HealthState wanted, Seconds now, Seconds lasts) noexce
         since.store(0, kRelaxed);
         return;
     }
-    // Nothing is known, or for the first time something good is.
+    // Unknown, or good for the first time.
     if (wanted == HealthState::unknown ||
         (is == HealthState::unknown && wanted == HealthState::ok)) {
         state.store(wanted, kRelaxed);
@@ -112,7 +112,7 @@ HealthReport Health::report(Seconds now, const HealthStates& states) const noexc
         if (kThresholds[i].lasts == 0) {
             state = kThresholds[i].of(report[i].value, state);
         }
-        // Until it is judged for the first time, nothing is wrong.
+        // Before the first judgement it is not alarming.
         report[i].state = std::max(HealthState::ok, state);
     }
     return report;

@@ -19,9 +19,9 @@ struct HealthSign {
     HealthState state = HealthState::unknown;
 };
 
-// The state of a sign, in shared memory: who looks does not decide, the one process
+// The state of a sign, in shared memory: readers do not decide, the one process
 // that paces does. A state changes when its threshold was crossed for a minute, and
-// back when the value is well within it again, so that an alarm does not flap.
+// back when the value is within it by a margin, so that an alarm does not flap.
 struct HealthMemory {
     std::atomic<HealthState> state;
     std::atomic<HealthState> next;  // what it becomes if it lasts
@@ -41,7 +41,7 @@ struct Names<Sign> {
 
 using HealthStates = std::array<HealthMemory, kCount<Sign>>;
 
-// serves_per_impression: where there is no impression, all serves stand for one.
+// serves_per_impression: without impressions, the number of serves.
 // pixel_delay: the median in seconds. limits: the number of those exceeded.
 using HealthReport = std::array<HealthSign, kCount<Sign>>;
 

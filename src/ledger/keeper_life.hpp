@@ -5,13 +5,13 @@
 #include <array>
 #include <atomic>
 
-#include "ledger/who.hpp"
+#include "ledger/process_id.hpp"
 
 namespace ads {
 
 // In the zone. All zero: there was none yet.
 struct KeeperLife {
-    std::atomic<Who> running;                     // the newest, until it ends in order
+    std::atomic<ProcessId> running;               // the newest, until it ends in order
     std::array<std::atomic<uint64_t>, 3> deaths;  // the last ones, monotonic milliseconds
     std::atomic<uint32_t> died;                   // how many
     std::atomic<uint32_t> wait;                   // seconds that the last one was told to wait
@@ -20,8 +20,8 @@ struct KeeperLife {
     std::atomic<uint32_t> killed;                 // how many it has killed in a row
 
     // A keeper starts. How many seconds it waits before it works.
-    uint32_t begin(Who me, uint64_t now, Alive alive) noexcept {
-        const Who before = running.exchange(me);
+    uint32_t begin(ProcessId me, uint64_t now, Alive alive) noexcept {
+        const ProcessId before = running.exchange(me);
         if (before == 0 || before == me || alive(before)) {
             return 0;
         }
@@ -37,7 +37,7 @@ struct KeeperLife {
         return wait.load();
     }
 
-    void end(Who me) noexcept { running.compare_exchange_strong(me, 0); }
+    void end(ProcessId me) noexcept { running.compare_exchange_strong(me, 0); }
 
     bool refuses(uint64_t hash) const noexcept {
         return suspect.load() == hash && killed.load() >= 2;

@@ -48,7 +48,7 @@ Id Ledger::id_of(CapLevel level, uint32_t group, uint32_t creative) const noexce
     return 0;
 }
 
-// The caps of a level stand together in the image.
+// The caps of a level are adjacent in the image.
 void Ledger::gather(uint32_t group, uint32_t creative, bool creative_only,
                     Subjects& subjects) const noexcept {
     const GroupRecord& record = image_.groups()[group];

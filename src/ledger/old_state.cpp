@@ -111,7 +111,7 @@ void convert_wall(Words from, WallSlot& to) noexcept {
     from.day(to.offered);
 }
 
-// What a tick finds it finds again; what was learned is kept.
+// The next tick recomputes the rest; learned values are kept.
 void convert_pace(const uint64_t* from, PaceSlot& to) noexcept {
     static_assert(sizeof(to.state) >= kPaceBytes);
     std::memcpy(static_cast<void*>(&to.state), from, kPaceBytes);
@@ -165,7 +165,7 @@ void convert_state(std::span<const std::byte> old, std::span<std::byte> to) noex
             fresh.events[i][type] = head.events[i][type];
         }
     }
-    // The claims of workers that died are settled by whoever adopts them.
+    // The claims of dead workers are completed by the keeper that recovers them.
     std::memcpy(static_cast<void*>(state.dedupe().workers().data()), old.data() + kWorkers,
                 kWorkerBytes * kMaxWorkers);
     std::memcpy(to.data() + fresh.dedupe_offset, old.data() + kDedupeAt,

@@ -29,7 +29,7 @@ public:
     bool empty() const noexcept { return gathered_.empty(); }
     // {"home-top": {"": 12, "pacing": 3}}: of as many placements as fit, told in `placements`.
     std::string text(size_t& placements) const;
-    // The first so many need not be told again.
+    // The first ones were reported before.
     void forget(size_t placements);
 
 private:

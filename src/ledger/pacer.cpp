@@ -8,7 +8,7 @@ namespace ads {
 
 using pacing::BucketTimes;
 
-void PaceSlot::publish(Day day, const pacing::Aim& aim, const pacing::Pace& pace) noexcept {
+void PaceSlot::publish(Day day, const pacing::DayPlan& plan, const pacing::Pace& pace) noexcept {
     constexpr auto relaxed = std::memory_order_relaxed;
     threshold.store(pacing::threshold_of(pace.probability), relaxed);
     // A share of a unit is one that may be served.
@@ -17,7 +17,7 @@ void PaceSlot::publish(Day day, const pacing::Aim& aim, const pacing::Pace& pace
     allowed.store(DayCount::pack(day, limited ? static_cast<uint64_t>(most) : pacing::kUnlimited),
                   relaxed);
     probability.store(pace.probability, relaxed);
-    amount.store(aim.limited ? aim.amount : 0, relaxed);
+    amount.store(plan.limited ? plan.amount : 0, relaxed);
     ideal.store(pace.ideal, relaxed);
     utilization.store(pace.utilization, relaxed);
     status.store(pace.status, relaxed);
@@ -79,7 +79,7 @@ void Pacer::due(uint32_t group) {
     }
 }
 
-// The next slots of the round: 64 that may have been tossed, or that it is the turn of.
+// The next slots of the round: 64 with tosses, or next in the sweep.
 // False: there were none left.
 bool Pacer::collect() {
     const auto words = state_.tossed();
@@ -130,7 +130,7 @@ void Pacer::tick_curves() {
 void Pacer::begin(Millis now) {
     now_ = now;
     tick_curves();
-    // Within a minute each has its turn; after a step of the clock, all at once.
+    // Within a minute each is visited; after a step of the clock, all at once.
     const Seconds second = now / 1000;
     const Seconds since = second - last_round_;
     const size_t share =
@@ -258,8 +258,8 @@ void Pacer::pace_group(uint32_t index) {
         return;
     }
     FixedVector<uint32_t, pacing::kMaxCurves + 1> placements;
-    for (const auto& seat : image_.get(group.seats)) {
-        placements.push_back(seat.placement);  // one more than fits is enough
+    for (const auto& at : image_.get(group.positions)) {
+        placements.push_back(at.placement);  // one more than fits is enough
     }
     const Times open =
         times(image_.campaign_of(group), image_.get(group.open), group.flight, placements);
@@ -289,9 +289,9 @@ void Pacer::pace_impressions(uint32_t index, const Times& open) {
     reading.before = static_cast<double>(whole > in_wall ? whole - in_wall : 0);
     const auto supply =
         observe(pace, reading, open, group.goal > 0 && group.goal_on == EventType::impression);
-    const auto aim = pacing::impressions_aim(terms_of(group), pace.state.before, pace.share.part);
+    const auto plan = pacing::impressions_plan(terms_of(group), pace.state.before, pace.share.part);
     watch(slots.impressions_pace, group.impression_cap > 0 && in_wall > group.impression_cap);
-    pace.publish(day.day, aim, pacing::pace(pace.state, aim, supply, reading));
+    pace.publish(day.day, plan, pacing::pace(pace.state, plan, supply, reading));
 }
 
 void Pacer::pace_clicks(uint32_t index, const Times& open) {
@@ -316,8 +316,9 @@ void Pacer::pace_clicks(uint32_t index, const Times& open) {
     const double rate =
         (clicks + 1) /
         (static_cast<double>(counters.at(Counter::impressions).read(day.day)) + 1000);
-    const auto aim = pacing::clicks_aim(terms_of(group), rate, pace.state.before, pace.share.part);
-    pace.publish(day.day, aim, pacing::pace(pace.state, aim, supply, reading));
+    const auto plan =
+        pacing::clicks_plan(terms_of(group), rate, pace.state.before, pace.share.part);
+    pace.publish(day.day, plan, pacing::pace(pace.state, plan, supply, reading));
 }
 
 void Pacer::pace_campaign(uint32_t index) {
@@ -348,7 +349,7 @@ void Pacer::pace_campaign(uint32_t index) {
     reading.used = static_cast<double>(in_wall) - reading.in_flight;
     const uint64_t whole = wall.lifetime.load(std::memory_order_relaxed);
     reading.before = static_cast<double>(whole > in_wall ? whole - in_wall : 0);
-    // What a serve costs, by those that were tossed for.
+    // The mean cost of a serve, weighted by tosses.
     const double unit = std::max(
         1.0, tossed > 0 ? static_cast<double>(today(wall.offered)) / static_cast<double>(tossed)
                         : campaign.unit);
@@ -365,10 +366,10 @@ void Pacer::pace_campaign(uint32_t index) {
         }
         PaceSlot& pace = state_.pace(slots.paces[s]);
         const auto supply = observe(pace, reading, open, lifetime);
-        const auto aim = pacing::budget_aim(
+        const auto plan = pacing::budget_plan(
             campaign.budget_type, campaign.budget, static_cast<double>(campaign.hard_cap),
             static_cast<Strategy>(s), unit, pace.state.before, pace.share.part);
-        pace.publish(day.day, aim, pacing::pace(pace.state, aim, supply, reading));
+        pace.publish(day.day, plan, pacing::pace(pace.state, plan, supply, reading));
     }
 }
 

@@ -1,6 +1,6 @@
 // The second that thinks for all requests: it reads the counters of what was tossed
-// since the last one and says how often each limit's coin may fall right. One
-// process of all that share the state does it, in steps that hold nobody up.
+// since the last one and computes each limit's serve probability. One
+// process of those that share the state does it, in steps that block no other.
 #pragma once
 
 #include <vector>
@@ -23,16 +23,16 @@ public:
     // binding.
     void bind(const Image& image, Slots slots);
 
-    // Begins a round: what was tossed is due, and some of the others. What is left of
-    // the round before is due as well.
+    // Begins a round: limits with tosses are due, some of the others, and the rest of the
+    // previous round.
     void begin(Millis now);
 
-    // Paces at most so many of what is due; false: the round is done. Some hundred
+    // Paces at most `count` due limits; false: the round is done. Some hundred
     // take less than a millisecond.
     bool step(uint32_t most);
 
 private:
-    static constexpr Seconds kAll = 60;             // in which each is looked at
+    static constexpr Seconds kAll = 60;             // in which each is visited
     static constexpr Seconds kMidnight = 2 * kAll;  // a day seen so soon was seen from its start
 
     bool collect();
@@ -71,8 +71,8 @@ private:
     Millis now_ = 0;
     Seconds last_round_ = 0;
     uint32_t word_ = 0;                         // of the tossed, the next to look at
-    size_t sweep_ = 0;                          // the slot whose turn it was last
-    size_t sweep_left_ = 0;                     // and how many more are to be looked at
+    size_t sweep_ = 0;                          // the slot visited last
+    size_t sweep_left_ = 0;                     // and how many are left
     std::vector<uint32_t> group_at_;            // slot of its counters → paced group
     std::vector<uint32_t> curve_;               // placement → curve
     std::vector<pacing::CurveSums> sums_;       // of the curves

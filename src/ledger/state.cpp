@@ -34,7 +34,7 @@ size_t dedupe_offset() noexcept {
     return tossed_offset() + pages(kTossedBits / 8);
 }
 
-// What a slot holds, whatever that is, as words behind its head.
+// The content of a slot as words after its head, for any kind.
 void clear_slot(GroupSlot& slot) noexcept {
     static_assert(sizeof(GroupSlot) % sizeof(uint64_t) == 0);
     auto* words = reinterpret_cast<std::atomic<uint64_t>*>(&slot);
@@ -174,8 +174,8 @@ void State::find_slots(std::span<const SlotKey> keys, std::span<uint32_t> out) c
     }
 }
 
-// Whoever takes a free one, or one of a placement that nobody asked for in days.
-// The one who paces is the only one who calls this.
+// Takes a free one, or one of a placement without requests for days.
+// The one process paces is the only one process calls this.
 uint32_t State::curve_of(uint32_t placement) noexcept {
     uint32_t free = 0;
     double newest = 0;
@@ -210,12 +210,12 @@ void State::add_requests(uint32_t placement, uint64_t n) noexcept {
     curves_[0].requests.fetch_add(n, std::memory_order_relaxed);
 }
 
-uint32_t State::enter(Who who) noexcept {
+uint32_t State::enter(ProcessId process) noexcept {
     for (uint32_t i = 0; i < workers_.size(); i++) {
-        Who nobody = 0;
-        if (workers_[i].who.compare_exchange_strong(nobody, who)) {
+        ProcessId nobody = 0;
+        if (workers_[i].process.compare_exchange_strong(nobody, process)) {
             workers_[i].pending_count.store(0, std::memory_order_release);
-            workers_[i].settled.store(0, std::memory_order_release);
+            workers_[i].counted_below.store(0, std::memory_order_release);
             workers_[i].close.store(0, std::memory_order_release);
             return i;
         }
@@ -224,32 +224,33 @@ uint32_t State::enter(Who who) noexcept {
 }
 
 void State::leave(uint32_t worker) noexcept {
-    workers_[worker].who.store(0);
+    workers_[worker].process.store(0);
 }
 
-void State::leave_dead(uint32_t worker, Who dead) noexcept {
-    workers_[worker].who.compare_exchange_strong(dead, 0);
+void State::leave_dead(uint32_t worker, ProcessId dead) noexcept {
+    workers_[worker].process.compare_exchange_strong(dead, 0);
 }
 
-uint32_t State::place_of(Who who) const noexcept {
+uint32_t State::place_of(ProcessId process) const noexcept {
     const auto found = std::find_if(workers_.begin(), workers_.end(), [&](const auto& slot) {
-        return slot.who.load(std::memory_order_acquire) == who;
+        return slot.process.load(std::memory_order_acquire) == process;
     });
-    return who == 0 || found == workers_.end() ? kNoSlot
-                                               : static_cast<uint32_t>(found - workers_.begin());
+    return process == 0 || found == workers_.end()
+               ? kNoSlot
+               : static_cast<uint32_t>(found - workers_.begin());
 }
 
-void State::ask_to_close(Who who, uint32_t sequence) noexcept {
-    if (const uint32_t place = place_of(who); place != kNoSlot) {
+void State::ask_to_close(ProcessId process, uint32_t sequence) noexcept {
+    if (const uint32_t place = place_of(process); place != kNoSlot) {
         workers_[place].close.store(sequence + 1, std::memory_order_release);
     }
 }
 
-uint32_t State::find_dead(Who me, Alive alive, Who& dead) const noexcept {
+uint32_t State::find_dead(ProcessId me, Alive alive, ProcessId& dead) const noexcept {
     for (uint32_t i = 0; i < workers_.size(); i++) {
-        const Who who = workers_[i].who.load(std::memory_order_acquire);
-        if (who != 0 && who != me && !alive(who)) {
-            dead = who;
+        const ProcessId process = workers_[i].process.load(std::memory_order_acquire);
+        if (process != 0 && process != me && !alive(process)) {
+            dead = process;
             return i;
         }
     }

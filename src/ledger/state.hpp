@@ -20,9 +20,9 @@
 #include "ledger/counters.hpp"
 #include "ledger/dedupe.hpp"
 #include "ledger/health.hpp"
+#include "ledger/process_id.hpp"
 #include "ledger/traffic.hpp"
 #include "ledger/walls.hpp"
-#include "ledger/who.hpp"
 
 namespace ads {
 
@@ -35,7 +35,7 @@ enum class Total : uint8_t {
     rejected,
     shipped,      // stored by PostgreSQL
     repeated,     // sent to it once more
-    quarantined,  // refused by it for good
+    quarantined,  // refused by it permanently
 };
 inline constexpr size_t kTotals = 9;
 inline constexpr size_t kTotalsRoom = 32;
@@ -101,7 +101,7 @@ public:
     static void format(std::span<std::byte> memory, uint64_t dedupe_entries, uint32_t slots,
                        uint32_t node, const SipKey& session_key = {}) noexcept;
 
-    // Why memory of `size` bytes is no state of ours; nullptr if it is.
+    // Why memory of `size` bytes is not a valid state; nullptr if it is.
     static const char* check(std::span<const std::byte> memory, size_t size) noexcept;
 
     // The memory must pass check().
@@ -174,25 +174,25 @@ public:
 
     // A worker's place; kNoSlot if all are taken. Places of the dead are not
     // given out before they are resolved.
-    uint32_t enter(Who who) noexcept;
+    uint32_t enter(ProcessId process) noexcept;
     void leave(uint32_t worker) noexcept;
-    bool has_place(Who who) const noexcept { return place_of(who) != kNoSlot; }
-    uint32_t place_of(Who who) const noexcept;
+    bool has_place(ProcessId process) const noexcept { return place_of(process) != kNoSlot; }
+    uint32_t place_of(ProcessId process) const noexcept;
 
     // The place of a worker that died, kNoSlot if there is none; and its end, once its claims are
     // settled.
-    uint32_t find_dead(Who me, Alive alive, Who& dead) const noexcept;
-    void leave_dead(uint32_t worker, Who dead) noexcept;
+    uint32_t find_dead(ProcessId me, Alive alive, ProcessId& dead) const noexcept;
+    void leave_dead(uint32_t worker, ProcessId dead) noexcept;
 
     // Segments with a lower sequence are closed and their events counted, so that they may go.
-    uint32_t settled(uint32_t worker) const noexcept {
-        return workers_[worker].settled.load(std::memory_order_acquire);
+    uint32_t counted_below(uint32_t worker) const noexcept {
+        return workers_[worker].counted_below.load(std::memory_order_acquire);
     }
-    void set_settled(uint32_t worker, uint32_t sequence) noexcept {
-        workers_[worker].settled.store(sequence, std::memory_order_release);
+    void set_counted_below(uint32_t worker, uint32_t sequence) noexcept {
+        workers_[worker].counted_below.store(sequence, std::memory_order_release);
     }
-    // Whoever ships asks for the end of a segment, all of which is shipped.
-    void ask_to_close(Who who, uint32_t sequence) noexcept;
+    // The shipper requests the end of a segment that is shipped completely.
+    void ask_to_close(ProcessId process, uint32_t sequence) noexcept;
     bool is_asked_to_close(uint32_t worker, uint32_t sequence) const noexcept {
         return workers_[worker].close.load(std::memory_order_acquire) == sequence + 1;
     }

@@ -99,10 +99,10 @@ static_assert(kPages + kCount<PageResult> <= kWords);
 
 using SharedTraffic = std::array<std::atomic<uint64_t>, traffic::kWords>;
 
-// What a process has counted since it last added that to the shared totals.
+// Counts of a process that are not yet added to the shared totals.
 class Traffic {
 public:
-    // One decision time in so many is taken.
+    // One in this many decision times is measured.
     static constexpr uint32_t kSample = 64;
 
     void request(size_t placements) noexcept {

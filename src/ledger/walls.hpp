@@ -1,4 +1,4 @@
-// A wall: how much of a limit is used, in memory that outlives processes. What is
+// A wall: the used part of a limit, in memory that outlives processes. What is
 // served is taken; what pixels have to confirm is in flight until they do, or until
 // the reservation's time is over (core/pacing/reservations.hpp has the rules). Each
 // step changes one word: a process that dies in between costs a unit, never adds one.
@@ -58,7 +58,7 @@ struct alignas(64) WallSlot {
         change(lifetime, [&](uint64_t was) { return std::max(was, to); });
     }
 
-    // What was counted before there was a limit: it does not become less.
+    // Counts from before the limit existed: never decreases.
     void raise(Day day, uint64_t to) noexcept {
         const uint64_t was = used.read(day);
         if (was < to) {
@@ -81,10 +81,10 @@ struct alignas(64) WallSlot {
         return true;
     }
 
-    // What is in flight of a serve of then; it stays taken.
-    uint64_t settle(const pacing::BucketTimes& served, Millis at, uint64_t n) noexcept {
+    // The reservation of an earlier serve; it stays taken.
+    uint64_t unreserve(const pacing::BucketTimes& served, Millis at, uint64_t n) noexcept {
         const auto step = apply(place(served, at), [&](uint64_t word) {
-            return pacing::settle(word, served.stamp(at), n);
+            return pacing::unreserve(word, served.stamp(at), n);
         });
         return step.freed;
     }
@@ -93,7 +93,7 @@ struct alignas(64) WallSlot {
     // `in_flight` is told how much of it was.
     bool confirm(const pacing::BucketTimes& served, Millis at, uint64_t n, uint64_t limit,
                  uint64_t lifetime_limit, Day today, uint64_t* in_flight = nullptr) noexcept {
-        const uint64_t there = settle(served, at, n);
+        const uint64_t there = unreserve(served, at, n);
         if (in_flight != nullptr) {
             *in_flight = there;
         }
@@ -105,7 +105,7 @@ struct alignas(64) WallSlot {
         return true;
     }
 
-    // What was confirmed is not billed after all: it is free.
+    // A confirmed amount is not billed after all: frees it.
     void release_confirmed(Day day, uint64_t n) noexcept {
         confirmed.give_back(day, n);
         give_back(day, n);
@@ -122,13 +122,13 @@ struct alignas(64) WallSlot {
     // The pixel of a serve came, and what was reserved for it was an expectation only: it is
     // free again. It counts as confirmed: a serve that is seen. Returns how much it was.
     uint64_t resolve(const pacing::BucketTimes& served, Millis at, uint64_t n, Day today) noexcept {
-        const uint64_t there = settle(served, at, n);
+        const uint64_t there = unreserve(served, at, n);
         give_back(served.day, there);
         confirmed.count(served.day, there, today);
         return there;
     }
 
-    // Undoes a resolve of so much; it is in flight again if nobody has taken it since.
+    // Undoes resolve(): the amount is in flight again unless it was taken since.
     void undo_resolve(const pacing::BucketTimes& served, Millis at, uint64_t there, uint64_t limit,
                       uint64_t lifetime_limit, Day today) noexcept {
         confirmed.give_back(served.day, there);
@@ -139,7 +139,7 @@ struct alignas(64) WallSlot {
 
     // The serve is undone.
     void cancel(const pacing::BucketTimes& served, Millis at, uint64_t n) noexcept {
-        give_back(served.day, settle(served, at, n));
+        give_back(served.day, unreserve(served, at, n));
     }
 
     // Frees what nothing can confirm any more.
@@ -169,7 +169,7 @@ private:
         return buckets[times.place(at)];
     }
 
-    // What was in flight until just now is so again, or is free if its time is over.
+    // Restores an amount in flight, or frees it if its time is over.
     void put_back(const pacing::BucketTimes& served, Millis at, uint64_t n) noexcept {
         const auto step = apply(place(served, at), [&](uint64_t word) {
             return pacing::put_back(word, served.stamp(at), n);
@@ -209,7 +209,7 @@ private:
 };
 static_assert(sizeof(WallSlot) == kSlotBytes);
 
-// How a limit is paced. Only the one who ticks touches `state`; what it found is
+// How a limit is paced. Only the active keeper touches `state`; its result is
 // for all. Zeroed memory lets nothing pass: the first tick comes before the first
 // request.
 struct alignas(64) PaceSlot {
@@ -225,9 +225,9 @@ struct alignas(64) PaceSlot {
     pacing::State state;
     pacing::DayShare share;  // of a goal or a lifetime budget; as `state`
 
-    void publish(Day day, const pacing::Aim& aim, const pacing::Pace& pace) noexcept;
+    void publish(Day day, const pacing::DayPlan& plan, const pacing::Pace& pace) noexcept;
 
-    // Only `even` says how much by now; its new day begins with nothing.
+    // Only `even` limits the amount by now; its new day begins at zero.
     uint64_t allowed_on(Day day, Strategy strategy) const noexcept {
         if (strategy != Strategy::even) {
             return pacing::kUnlimited;
@@ -236,7 +236,7 @@ struct alignas(64) PaceSlot {
         return word.day() == day ? word.used() : 0;
     }
 
-    // Whether a tick has found that nothing is left for that day.
+    // Whether a tick has found the limit exhausted for that day.
     bool exhausted_on(Day day) const noexcept {
         return exhausted.load(std::memory_order_relaxed) &&
                DayCount(allowed.load(std::memory_order_relaxed)).day() == day;
@@ -249,7 +249,7 @@ static_assert(std::atomic<double>::is_always_lock_free);
 struct alignas(64) CurveSlot {
     std::atomic<uint32_t> placement;  // hash of its slug; 0: free
     std::atomic<uint64_t> requests;
-    pacing::Curve curve;  // of the one who ticks
+    pacing::Curve curve;  // written by the active keeper
     pacing::Week week;    // the same
     std::array<std::atomic<uint64_t>, 116> room;
 };

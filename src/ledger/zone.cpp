@@ -73,15 +73,15 @@ size_t Zone::used() const noexcept {
     return current > 0 ? used + head_of(current).length : used;
 }
 
-uint32_t Zone::enter(Who who, Alive alive) noexcept {
+uint32_t Zone::enter(ProcessId process, Alive alive) noexcept {
     for (uint32_t i = 0; i < kMaxPins; i++) {
-        Who holder = head_->pins[i].who.load();
+        ProcessId holder = head_->pins[i].process.load();
         if (holder != 0 && alive(holder)) {
             continue;
         }
         // Generation 0 is never current once something is published: until the
-        // first pin, nobody writes over what this reader is about to read.
-        if (head_->pins[i].who.compare_exchange_strong(holder, who)) {
+        // first pin, no writer overwrites what this reader is about to read.
+        if (head_->pins[i].process.compare_exchange_strong(holder, process)) {
             head_->pins[i].generation.store(0);
             return i;
         }
@@ -91,7 +91,7 @@ uint32_t Zone::enter(Who who, Alive alive) noexcept {
 
 void Zone::leave(uint32_t pin) noexcept {
     head_->pins[pin].generation.store(0);
-    head_->pins[pin].who.store(0);
+    head_->pins[pin].process.store(0);
 }
 
 Image Zone::pin(uint32_t pin, uint64_t& generation) noexcept {
@@ -109,8 +109,8 @@ Image Zone::pin(uint32_t pin, uint64_t& generation) noexcept {
     return seen == 0 ? Image() : Image(half_of(seen));
 }
 
-bool Zone::lock(Who me, Alive alive) noexcept {
-    Who holder = head_->publisher.load();
+bool Zone::lock(ProcessId me, Alive alive) noexcept {
+    ProcessId holder = head_->publisher.load();
     if (holder != 0 && alive(holder)) {
         return false;
     }
@@ -120,9 +120,9 @@ bool Zone::lock(Who me, Alive alive) noexcept {
 bool Zone::all_current(Alive alive) noexcept {
     const uint64_t current = generation();
     for (const auto& pin : head_->pins) {
-        const Who who = pin.who.load();
-        if (who != 0 && pin.generation.load() != current && alive(who)) {
-            head_->waits_for.store(who, std::memory_order_relaxed);
+        const ProcessId process = pin.process.load();
+        if (process != 0 && pin.generation.load() != current && alive(process)) {
+            head_->waits_for.store(process, std::memory_order_relaxed);
             return false;
         }
     }

@@ -1,4 +1,4 @@
-// The zone: two halves for the compiled catalog, and who reads which. The
+// The zone: two halves for the compiled catalog, and the readers of each. The
 // writer fills the idle half and then flips the generation. A worker pins the
 // generation it reads; the idle half is written only once every living worker
 // has pinned the current one.
@@ -27,7 +27,7 @@ namespace ads {
 inline constexpr uint32_t kMaxPins = 512;
 
 struct Pin {
-    std::atomic<Who> who;
+    std::atomic<ProcessId> process;
     std::atomic<uint64_t> generation;
 };
 
@@ -48,7 +48,7 @@ struct ZoneHead {
     std::atomic<uint64_t> current;
     std::atomic<int64_t> published_at;
     std::atomic<uint64_t> epoch;  // of the configuration that may publish
-    std::atomic<Who> publisher;
+    std::atomic<ProcessId> publisher;
     KeeperLife keeper;
     std::atomic<uint64_t> waits_for;  // whom publication waits for
     TestClock clock;
@@ -75,11 +75,11 @@ public:
     // The smallest zone that is of any use.
     static constexpr size_t kSmallest = 4 << 20;
 
-    // How large an image a zone of so many bytes holds, what nginx's slab
+    // The largest image that a zone of `bytes` holds: what nginx's slab
     // takes for itself set aside.
     static size_t capacity(size_t bytes) noexcept;
 
-    // The size of a zone that holds an image of so many bytes, in whole MiB.
+    // The size of a zone for an image of `bytes`, in whole MiB.
     static size_t needed(size_t image) noexcept;
 
     // Writes an empty zone into `memory`.
@@ -113,7 +113,7 @@ public:
     size_t used() const noexcept;
 
     // A reader's pin; kNone if there are too many. leave() gives it back.
-    uint32_t enter(Who who, Alive alive) noexcept;
+    uint32_t enter(ProcessId process, Alive alive) noexcept;
     void leave(uint32_t pin) noexcept;
 
     // Whether the document with this hash is published for the state of this node.
@@ -124,7 +124,7 @@ public:
     }
 
     // Pins the current generation and returns its image (none before the first
-    // publication). What an earlier call returned is no longer safe to read.
+    // publication). Results of earlier calls are no longer safe to read.
     Image pin(uint32_t pin, uint64_t& generation) noexcept;
 
     // Copies the image into the idle half, lets `finish` complete the copy (false: it cannot now),
@@ -133,7 +133,7 @@ public:
     // be older than what is published. One that is busy for long holds an older term: it was
     // stopped, its flip would fail, but it may still write into the idle half. See end_process().
     template <class Finish>
-    Publish publish(std::span<const char> image, Who me, Term term, int64_t now, Alive alive,
+    Publish publish(std::span<const char> image, ProcessId me, Term term, int64_t now, Alive alive,
                     Finish finish) noexcept {
         if (image.size() > head_->half_size) {
             return Publish::too_large;
@@ -168,7 +168,7 @@ private:
     const ImageHead& head_of(uint64_t generation) const noexcept {
         return *reinterpret_cast<const ImageHead*>(half_of(generation));
     }
-    bool lock(Who me, Alive alive) noexcept;
+    bool lock(ProcessId me, Alive alive) noexcept;
     bool all_current(Alive alive) noexcept;
     char* fill(std::span<const char> image) noexcept;
     bool flip(Term term, int64_t now) noexcept;

@@ -129,7 +129,7 @@ void render_answer(benchmark::State& state, Subject& subject) {
 }
 
 // In 64 MB, as configured where nothing else is: most claims miss the caches.
-void claim_and_settle(benchmark::State& state, Subject&) {
+void claim_and_complete(benchmark::State& state, Subject&) {
     constexpr uint64_t kEntries = 4 << 20;
     const auto size = State::size(kEntries, 16);
     const std::unique_ptr<std::byte, decltype(&std::free)> memory(
@@ -145,7 +145,7 @@ void claim_and_settle(benchmark::State& state, Subject&) {
         if (table.dedupe().claim(key, 1000, 5000, place, entry) != Claim::fresh) {
             state.SkipWithError("a fresh key is not fresh");
         }
-        table.dedupe().settle(entry, place);
+        table.dedupe().complete(entry, place);
         table.dedupe().clear_pending(place);
     }
 }
@@ -178,7 +178,7 @@ int main(int argc, char** argv) {
     }
     const std::pair<const char*, Bench> rest[] = {
         {"mint", mint_one},      {"mint/3", mint_all},      {"verify", verify_one},
-        {"record", write_event}, {"render", render_answer}, {"claim", claim_and_settle},
+        {"record", write_event}, {"render", render_answer}, {"claim", claim_and_complete},
     };
     for (const auto& [name, bench] : rest) {
         add(name, bench, *subjects[0]);

@@ -9,7 +9,7 @@
 #include <memory>
 #include <span>
 
-#include "ledger/who.hpp"
+#include "ledger/process_id.hpp"
 
 namespace ledger_test {
 
@@ -35,8 +35,8 @@ private:
 // Pids 1 … 999 are processes of the tests. All live until one is killed.
 inline std::array<std::atomic<bool>, 1000> dead{};
 
-inline bool alive(ads::Who who) noexcept {
-    return !dead.at(ads::pid_of(who)).load();
+inline bool alive(ads::ProcessId process) noexcept {
+    return !dead.at(ads::pid_of(process)).load();
 }
 
 inline void revive_all() {
@@ -46,8 +46,8 @@ inline void revive_all() {
 }
 
 // A process as io would name it, with a start time in the high half.
-inline ads::Who process(uint32_t pid) {
-    return ads::Who{pid + 100'000} << 32 | pid;
+inline ads::ProcessId process(uint32_t pid) {
+    return ads::ProcessId{pid + 100'000} << 32 | pid;
 }
 
 }  // namespace ledger_test

@@ -99,7 +99,7 @@ protected:
                           .issued = served,
                           .ad_group = image_.groups()[group].id,
                           .price = image_.groups()[group].price_of(type)};
-        return billing().settle(event, group, reserved_);
+        return billing().charge(event, group, reserved_);
     }
 
     // So many requests within a second; how many of them are served.

@@ -366,7 +366,7 @@ void add_import(Arguments& app, Command& chosen) {
     sub->add_flag("--dry-run", options->dry_run, "Print the changes without writing them");
     sub->add_flag("--strict", options->strict, "Treat warnings as errors");
     sub->add_option("--as", options->actor,
-                    "Who edits, for the history (default the database's user)")
+                    "Actor recorded in the history (default: the database user)")
         ->option_text("NAME");
     sub->add_flag("--json", options->json, "Print JSON");
     sub->footer(

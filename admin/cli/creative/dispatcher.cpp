@@ -221,7 +221,7 @@ void Dispatcher::bury(uint64_t id, const Pixel& pixel, const std::string& error)
 
 // One transaction. If it is lost on the way nobody knows whether it was done: what was
 // done is not done again, since the rows are gone or another try's.
-void Dispatcher::settle() {
+void Dispatcher::report_outcomes() {
     if (outcomes_.empty()) {
         return;
     }
@@ -237,10 +237,10 @@ void Dispatcher::settle() {
         outcome.error.empty() ? errors.add_null()
                               : errors.add(fitted(printable(outcome.error), kLongestError));
     }
-    const std::string settled = database_->value(
+    const std::string stored = database_->value(
         "SELECT ads.settle_pixels($1, $2, $3, $4, $5, $6)",
         {instance_, ids.text(), tries.text(), whats.text(), seconds.text(), errors.text()});
-    totals_.lost += outcomes_.size() - std::stoull(settled);
+    totals_.lost += outcomes_.size() - std::stoull(stored);
     outcomes_.clear();
 }
 
@@ -250,7 +250,7 @@ bool Dispatcher::turn(milliseconds time, bool take) {
     for (const auto& fetched : ended) {
         end(fetched);
     }
-    settle();
+    report_outcomes();
     // What ended leaves room for others.
     return taken > 0 || !ended.empty() || busy();
 }

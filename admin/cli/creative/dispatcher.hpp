@@ -63,9 +63,9 @@ public:
     const std::string& instance() const noexcept { return instance_; }
     const DispatchTotals& totals() const noexcept { return totals_; }
 
-    // Takes what is due, goes on with what is under way, settles what has ended. Waits
+    // Takes what is due, goes on with what is under way, reports what has ended. Waits
     // for at most that long. Throws SqlError if the connection is lost: what ended is
-    // kept and settled later. Whether there may be more to do.
+    // kept and reported later. Returns whether there may be more to do.
     bool turn(std::chrono::milliseconds time, bool take);
     void disconnect() { database_.reset(); }
     bool busy() const noexcept { return fetcher_.in_flight() > 0 || !outcomes_.empty(); }
@@ -91,7 +91,7 @@ private:
     void end(const Fetched& fetched);
     void put_back(uint64_t id, const Pixel& pixel, std::chrono::milliseconds wait);
     void bury(uint64_t id, const Pixel& pixel, const std::string& error);
-    void settle();
+    void report_outcomes();
     double backoff_seconds(int tries);
 
     const DispatchOptions& options_;

@@ -67,7 +67,7 @@ private:
         }
         closedir(dir);
         for (const auto& path : spool_segments(options_.folder)) {
-            const Who writer = segment_name(path).writer;
+            const ProcessId writer = segment_name(path).writer;
             if (writer != 0 && process_alive(writer)) {
                 throw Failure(Exit::failed,
                               fmt::format("process {} is writing to {}: stop nginx first, which "

@@ -44,12 +44,12 @@ public:
           rng_(kSeed) {}
 
     void find() {
-        const auto seats = image_.get(image_.groups()[index_].seats);
+        const auto positions = image_.get(image_.groups()[index_].positions);
         std::vector<Outcome> outcomes;
-        for (const Seat& seat : seats) {
-            outcomes.push_back(ask(seat));
+        for (const GroupPosition& at : positions) {
+            outcomes.push_back(ask(at));
         }
-        if (!outcomes.empty() && !add_impossible(outcomes) && !add_unseen(seats)) {
+        if (!outcomes.empty() && !add_impossible(outcomes) && !add_unseen(positions)) {
             add_rivals(outcomes);
         }
     }
@@ -135,19 +135,18 @@ private:
                          .keys = probe.keys};
     }
 
-    Reason targeting(const Probe& probe, const Seat& seat) {
+    Reason targeting(const Probe& probe, const GroupPosition& at) {
         node_.view().patterns().start(probe.request.url);
-        return why_not(node_.view(), probe.request, image_.placements()[seat.placement],
-                       seat.position);
+        return why_not(node_.view(), probe.request, image_.placements()[at.placement], at.position);
     }
 
-    Outcome ask(const Seat& seat) {
-        Outcome outcome{.placement = seat.placement};
+    Outcome ask(const GroupPosition& at) {
+        Outcome outcome{.placement = at.placement};
         const Priority mine = image_.groups()[index_].priority;
         for (uint32_t i = 0; i < kProbes; i++) {
             Probe probe;
             draw(probe);
-            const Reason reason = targeting(probe, seat);
+            const Reason reason = targeting(probe, at);
             // A page that a pattern matches cannot be made up: it counts as one.
             if (reason != Reason::none && reason != Reason::url) {
                 outcome.refused[reason]++;
@@ -155,7 +154,7 @@ private:
             }
             Ledger ledger(node_.ledger_source(), probe.request, kNoAnonymousCap, nullptr);
             Page page;
-            decide(node_.view(), probe.request, {&seat.placement, 1}, page, rng_, ledger);
+            decide(node_.view(), probe.request, {&at.placement, 1}, page, rng_, ledger);
             const Pick& pick = page.picks()[0];
             outcome.asked++;
             if (!pick.filled()) {
@@ -234,22 +233,23 @@ private:
     }
 
     // Traffic of late, all of it to people that it is not aimed at.
-    bool add_unseen(std::span<const Seat> seats) {
+    bool add_unseen(std::span<const GroupPosition> positions) {
         uint64_t ads = 0;
         std::map<Reason, uint64_t> refused;
         std::map<std::string, uint64_t> countries;
         std::map<std::string, uint64_t> devices;
         for (const Seen& seen : facts_.seen) {
-            const auto seat = std::find_if(seats.begin(), seats.end(), [&](const Seat& s) {
-                return image_.text(image_.placements()[s.placement].slug) == seen.placement;
-            });
-            if (seat == seats.end()) {
+            const auto position =
+                std::find_if(positions.begin(), positions.end(), [&](const GroupPosition& s) {
+                    return image_.text(image_.placements()[s.placement].slug) == seen.placement;
+                });
+            if (position == positions.end()) {
                 continue;
             }
             ads += seen.ads;
             countries[seen.country.empty() ? "an unknown country" : seen.country] += seen.ads;
             devices[seen.device] += seen.ads;
-            const Reason reason = targeting_of(seen, *seat);
+            const Reason reason = targeting_of(seen, *position);
             if (reason == Reason::none || reason == Reason::url) {
                 return false;
             }
@@ -276,7 +276,7 @@ private:
     }
 
     // All but country and device are as it wants them.
-    Reason targeting_of(const Seen& seen, const Seat& seat) {
+    Reason targeting_of(const Seen& seen, const GroupPosition& at) {
         Probe probe;
         draw(probe);
         probe.request.geo = probe.geo = seen.country;
@@ -287,7 +287,7 @@ private:
         }
         const auto device = ads::named<Device>(seen.device);
         probe.request.device = device ? static_cast<uint8_t>(*device) : kUnknownDevice;
-        return targeting(probe, seat);
+        return targeting(probe, at);
     }
 
     static std::string shares(const std::map<std::string, uint64_t>& counts, uint64_t all) {

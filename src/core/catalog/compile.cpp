@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <unordered_map>
 
-#include "core/catalog/aim.hpp"
 #include "core/catalog/builder.hpp"
+#include "core/catalog/compact_targeting.hpp"
 #include "core/catalog/fragments.hpp"
 #include "core/catalog/index.hpp"
 #include "core/catalog/terms.hpp"
@@ -29,7 +29,7 @@ public:
         : now_(now), options_(options), build_(expected), zones_(now, build_) {
         // Room that is not needed is never touched, and what grows would be copied in one go.
         creatives_.reserve(expected / 128);
-        aims_.reserve(expected / 16);
+        table_.reserve(expected / 16);
     }
 
     void take_currency(std::string&& currency) override {
@@ -53,7 +53,7 @@ public:
     // After all of the document was taken.
     std::vector<char> finish(uint64_t hash) {
         lay_together();
-        lay_seats();
+        lay_positions();
         lay_index();
         lay_openings();
         lay_budgets();
@@ -65,7 +65,7 @@ private:
     // A group together with what is known of it before it has an index.
     struct Draft {
         GroupRecord record;
-        Aim aim;
+        CompactTargeting compact;
         uint32_t together = kNone;  // a number of `sets_`
         Intervals open;
         bool can_run = false;    // by status
@@ -136,7 +136,7 @@ private:
     void lay_group(const Campaign& c, const AdGroup& g, uint32_t campaign, const Caps& caps) {
         const uint32_t zone = campaigns_[campaign].zone;
         Draft draft;
-        draft.aim = aims_.add(g.targeting, slugs_);
+        draft.compact = table_.add(g.targeting, slugs_);
         if (!g.together.empty()) {
             draft.together = sets_.number(g.together);
         }
@@ -286,7 +286,7 @@ private:
     }
 
     // Why the group can never be served in the placement.
-    Reason unseated(const Draft& draft, const PlacementRecord& placement) const {
+    Reason never_served(const Draft& draft, const PlacementRecord& placement) const {
         const auto& r = draft.record;
         const auto first = creatives_.begin() + r.first_creative;
         const auto any_creative = [&](auto is) {
@@ -298,7 +298,7 @@ private:
         if (placement.status != PlacementStatus::active || !draft.can_run || !any_creative(runs)) {
             return Reason::status;
         }
-        // One that ended today keeps its seat: a clock may be set back.
+        // One that ended today keeps its position: a clock may be set back.
         if (draft.open.empty()) {
             return draft.in_flight ? Reason::schedule : Reason::flight;
         }
@@ -314,57 +314,57 @@ private:
     // Calls f(index) for each placement that the group may fill.
     template <class F>
     void each_placement(const Draft& draft, F f) const {
-        if (draft.aim.placements.empty()) {
+        if (draft.compact.placements.empty()) {
             for (uint32_t p = 0; p < placements_.size(); p++) {
                 f(p);
             }
         }
-        for (const uint32_t p : aims_.list(draft.aim.placements)) {
+        for (const uint32_t p : table_.list(draft.compact.placements)) {
             f(p);
         }
     }
 
-    void seat(uint32_t group, uint32_t placement, std::vector<Seat>& seats) {
+    void add_position(uint32_t group, uint32_t placement, std::vector<GroupPosition>& positions) {
         const Draft& draft = *groups_[group];
-        if (const Reason why = unseated(draft, placements_[placement]); why != Reason::none) {
+        if (const Reason why = never_served(draft, placements_[placement]); why != Reason::none) {
             absent_[placement].push_back({group, why});
             return;
         }
-        auto& chairs = chairs_[placement];
-        seats.push_back({placement, static_cast<uint32_t>(chairs.size())});
-        chairs.push_back(group);
+        auto& groups = groups_by_position_[placement];
+        positions.push_back({placement, static_cast<uint32_t>(groups.size())});
+        groups.push_back(group);
         for (size_t t = static_cast<size_t>(draft.record.priority); t < kTiers; t++) {
-            placements_[placement].tier_end[t] = static_cast<uint32_t>(chairs.size());
+            placements_[placement].tier_end[t] = static_cast<uint32_t>(groups.size());
         }
     }
 
-    void lay_seats() {
-        chairs_.resize(placements_.size());
+    void lay_positions() {
+        groups_by_position_.resize(placements_.size());
         absent_.resize(placements_.size());
         for (uint32_t g = 0; g < groups_.size(); g++) {
-            std::vector<Seat> seats;
+            std::vector<GroupPosition> positions;
             Draft& draft = *groups_[g];
-            each_placement(draft, [&](uint32_t p) { seat(g, p, seats); });
-            draft.record.seats = build_.add(seats);
+            each_placement(draft, [&](uint32_t p) { add_position(g, p, positions); });
+            draft.record.positions = build_.add(positions);
         }
     }
 
     void lay_index() {
         std::vector<bool> needs_keys(groups_.size());
         for (uint32_t p = 0; p < placements_.size(); p++) {
-            const auto& chairs = chairs_[p];
-            std::vector<const Aim*> seats;
-            for (const uint32_t group : chairs) {
-                seats.push_back(&groups_[group]->aim);
+            const auto& groups = groups_by_position_[p];
+            std::vector<const CompactTargeting*> targetings;
+            for (const uint32_t group : groups) {
+                targetings.push_back(&groups_[group]->compact);
             }
-            IndexBuilder index(build_, aims_, seats);
+            IndexBuilder index(build_, table_, targetings);
             index.fill(placements_[p]);
-            std::vector<uint64_t> checked((chairs.size() + 63) / 64);
+            std::vector<uint64_t> checked((groups.size() + 63) / 64);
             bool any = false;
-            for (uint32_t i = 0; i < chairs.size(); i++) {
-                const bool rare = !index.has_rows(*seats[i]);
-                needs_keys[chairs[i]] = needs_keys[chairs[i]] || rare;
-                if (rare || seats[i]->patterns) {
+            for (uint32_t i = 0; i < groups.size(); i++) {
+                const bool rare = !index.has_rows(*targetings[i]);
+                needs_keys[groups[i]] = needs_keys[groups[i]] || rare;
+                if (rare || targetings[i]->patterns) {
                     checked[i / 64] |= uint64_t{1} << (i % 64);
                     any = true;
                 }
@@ -376,17 +376,17 @@ private:
         }
         for (uint32_t g = 0; g < groups_.size(); g++) {
             if (needs_keys[g]) {
-                groups_[g]->record.rare_keys = lay_keys(groups_[g]->aim);
+                groups_[g]->record.rare_keys = lay_keys(groups_[g]->compact);
             }
         }
     }
 
     // All keys of the group, also those with rows somewhere: checking one
     // twice is harmless.
-    Slice<RareKey> lay_keys(const Aim& aim) {
-        const Names& names = aims_.names();
+    Slice<RareKey> lay_keys(const CompactTargeting& compact) {
+        const Names& names = table_.names();
         std::vector<RareKey> keys;
-        aims_.each_key(aim, [&](uint32_t name, std::span<const uint32_t> values) {
+        table_.each_key(compact, [&](uint32_t name, std::span<const uint32_t> values) {
             std::vector<Text> texts;
             for (const uint32_t value : values) {
                 texts.push_back(build_.text(names.text(value)));
@@ -405,16 +405,16 @@ private:
 
     void lay_openings() {
         for (uint32_t p = 0; p < placements_.size(); p++) {
-            const auto& chairs = chairs_[p];
-            std::vector<uint32_t> weights(chairs.size());
-            std::vector<uint64_t> open((chairs.size() + 63) / 64);
-            for (size_t i = 0; i < chairs.size(); i++) {
-                weights[i] = groups_[chairs[i]]->record.weight;
-                if (open_now(*groups_[chairs[i]])) {
+            const auto& groups = groups_by_position_[p];
+            std::vector<uint32_t> weights(groups.size());
+            std::vector<uint64_t> open((groups.size() + 63) / 64);
+            for (size_t i = 0; i < groups.size(); i++) {
+                weights[i] = groups_[groups[i]]->record.weight;
+                if (open_now(*groups_[groups[i]])) {
                     open[i / 64] |= uint64_t{1} << (i % 64);
                 }
             }
-            placements_[p].groups = build_.add(chairs);
+            placements_[p].groups = build_.add(groups);
             placements_[p].weights = build_.add(weights);
             placements_[p].open = build_.add(open);
             placements_[p].open_at = open_words_;
@@ -521,7 +521,7 @@ private:
     const Seconds now_;
     const Options& options_;
     Builder build_;
-    Aims aims_;
+    TargetingTable table_;
     Names slugs_;  // of placements
     Names sets_;   // that fill together
     decltype(ImageHead::currency) currency_{};
@@ -529,9 +529,9 @@ private:
     std::vector<CampaignRecord> campaigns_;
     std::vector<CreativeRecord> creatives_;
     std::vector<PlacementRecord> placements_;
-    std::deque<Draft> drafts_;                   // as they come
-    std::vector<Draft*> groups_;                 // the same by their index
-    std::vector<std::vector<uint32_t>> chairs_;  // placement → groups by position
+    std::deque<Draft> drafts_;                               // as they come
+    std::vector<Draft*> groups_;                             // the same by their index
+    std::vector<std::vector<uint32_t>> groups_by_position_;  // placement → groups by position
     std::vector<std::vector<Absent>> absent_;
     std::vector<Boundary> boundaries_;
     std::vector<Text> patterns_;

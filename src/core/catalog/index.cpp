@@ -103,25 +103,26 @@ void sort_by_text(std::vector<uint32_t>& values, const Names& names) {
 
 }  // namespace
 
-IndexBuilder::IndexBuilder(Builder& build, const Aims& aims, std::span<const Aim* const> seats)
-    : build_(build), aims_(aims), seats_(seats), words_((seats.size() + 63) / 64) {
+IndexBuilder::IndexBuilder(Builder& build, const TargetingTable& table,
+                           std::span<const CompactTargeting* const> targetings)
+    : build_(build), table_(table), targetings_(targetings), words_((targetings.size() + 63) / 64) {
     // The names that most groups target get rows.
     std::unordered_map<uint32_t, size_t> uses;
-    for (const auto* aim : seats_) {
-        aims_.each_key(*aim, [&](uint32_t name, Span) { uses[name]++; });
+    for (const auto* compact : targetings_) {
+        table_.each_key(*compact, [&](uint32_t name, Span) { uses[name]++; });
     }
     for (const auto& [name, count] : uses) {
         key_names_.push_back(name);
     }
-    sort_by_text(key_names_, aims_.names());
+    sort_by_text(key_names_, table_.names());
     std::stable_sort(key_names_.begin(), key_names_.end(),
                      [&](uint32_t a, uint32_t b) { return uses[a] > uses[b]; });
     key_names_.resize(std::min(key_names_.size(), kIndexedKeys));
 }
 
-bool IndexBuilder::has_rows(const Aim& aim) const {
+bool IndexBuilder::has_rows(const CompactTargeting& compact) const {
     bool all = true;
-    aims_.each_key(aim, [&](uint32_t name, Span) {
+    table_.each_key(compact, [&](uint32_t name, Span) {
         all = all && std::find(key_names_.begin(), key_names_.end(), name) != key_names_.end();
     });
     return all;
@@ -134,14 +135,15 @@ void IndexBuilder::fill(PlacementRecord& placement) {
     std::vector<KeyDimension> keys;
     for (const uint32_t name : key_names_) {
         const Dimension dimension = key(name);
-        keys.push_back({build_.text(aims_.names().text(name)), dimension});
+        keys.push_back({build_.text(table_.names().text(name)), dimension});
     }
     placement.keys = build_.add(keys);
 }
 
 Slice<uint64_t> IndexBuilder::devices() {
     const bool used =
-        std::any_of(seats_.begin(), seats_.end(), [](const Aim* aim) { return aim->devices != 0; });
+        std::any_of(targetings_.begin(), targetings_.end(),
+                    [](const CompactTargeting* compact) { return compact->devices != 0; });
     if (!used) {
         return {};
     }
@@ -149,9 +151,9 @@ Slice<uint64_t> IndexBuilder::devices() {
     const auto set_in = [&](size_t row, uint32_t position) {
         rows[row * words_ + position / 64] |= uint64_t{1} << (position % 64);
     };
-    for (uint32_t i = 0; i < seats_.size(); i++) {
+    for (uint32_t i = 0; i < targetings_.size(); i++) {
         for (size_t row = 0; row <= kCount<Device>; row++) {
-            if (seats_[i]->devices == 0 || (seats_[i]->devices >> row & 1) != 0) {
+            if (targetings_[i]->devices == 0 || (targetings_[i]->devices >> row & 1) != 0) {
                 set_in(row, i);
             }
         }
@@ -201,20 +203,20 @@ Dimension IndexBuilder::geo() {
     ByValue wanted;
     ByValue excluded;
     Bits any(words_);
-    for (uint32_t i = 0; i < seats_.size(); i++) {
-        for (const uint32_t code : aims_.list(seats_[i]->geos)) {
+    for (uint32_t i = 0; i < targetings_.size(); i++) {
+        for (const uint32_t code : table_.list(targetings_[i]->geos)) {
             wanted.add(code, i);
         }
-        for (const uint32_t code : aims_.list(seats_[i]->excluded_geos)) {
+        for (const uint32_t code : table_.list(targetings_[i]->excluded_geos)) {
             excluded.add(code, i);
         }
-        if (seats_[i]->geos.empty()) {
+        if (targetings_[i]->geos.empty()) {
             set(any, i);
         }
     }
     wanted.sort();
     excluded.sort();
-    const Names& names = aims_.names();
+    const Names& names = table_.names();
     std::vector<uint32_t> codes = united(wanted.values(), excluded.values());
     sort_by_text(codes, names);
     std::vector<ValueRecord> values;
@@ -225,7 +227,7 @@ Dimension IndexBuilder::geo() {
         const Positions in = united(wanted.at(code), wanted.at(country));
         Positions removed;  // of those who take any: the others are just not added
         std::copy_if(out.begin(), out.end(), std::back_inserter(removed),
-                     [&](uint32_t i) { return seats_[i]->geos.empty(); });
+                     [&](uint32_t i) { return targetings_[i]->geos.empty(); });
         values.push_back(value(text, any, without(in, out), removed));
     }
     return finish(any, std::move(values));
@@ -235,16 +237,16 @@ Dimension IndexBuilder::geo() {
 Dimension IndexBuilder::language() {
     ByValue wanted;
     Bits any(words_);
-    for (uint32_t i = 0; i < seats_.size(); i++) {
-        for (const uint32_t tag : aims_.list(seats_[i]->languages)) {
+    for (uint32_t i = 0; i < targetings_.size(); i++) {
+        for (const uint32_t tag : table_.list(targetings_[i]->languages)) {
             wanted.add(tag, i);
         }
-        if (seats_[i]->languages.empty()) {
+        if (targetings_[i]->languages.empty()) {
             set(any, i);
         }
     }
     wanted.sort();
-    const Names& names = aims_.names();
+    const Names& names = table_.names();
     std::vector<uint32_t> tags = wanted.values();
     sort_by_text(tags, names);
     std::vector<ValueRecord> values;
@@ -264,9 +266,9 @@ Dimension IndexBuilder::language() {
 Dimension IndexBuilder::key(uint32_t name) {
     ByValue wanted;
     Bits any(words_);
-    for (uint32_t i = 0; i < seats_.size(); i++) {
+    for (uint32_t i = 0; i < targetings_.size(); i++) {
         bool asked = false;
-        aims_.each_key(*seats_[i], [&](uint32_t key, Span values) {
+        table_.each_key(*targetings_[i], [&](uint32_t key, Span values) {
             for (size_t v = 0; key == name && v < values.size(); v++) {
                 wanted.add(values[v], i);
             }
@@ -278,12 +280,12 @@ Dimension IndexBuilder::key(uint32_t name) {
     }
     wanted.sort();
     std::vector<uint32_t> texts = wanted.values();
-    sort_by_text(texts, aims_.names());
+    sort_by_text(texts, table_.names());
     std::vector<ValueRecord> values;
     for (const uint32_t number : texts) {
         const Span own = wanted.at(number);
         values.push_back(
-            value(aims_.names().text(number), any, Positions(own.begin(), own.end()), {}));
+            value(table_.names().text(number), any, Positions(own.begin(), own.end()), {}));
     }
     return finish(any, std::move(values));
 }

@@ -6,22 +6,23 @@
 #include <string_view>
 #include <vector>
 
-#include "core/catalog/aim.hpp"
 #include "core/catalog/builder.hpp"
+#include "core/catalog/compact_targeting.hpp"
 #include "core/image/image.hpp"
 
 namespace ads::catalog {
 
 class IndexBuilder {
 public:
-    // `seats` are the targetings of the groups by position.
-    IndexBuilder(Builder& build, const Aims& aims, std::span<const Aim* const> seats);
+    // `targetings` are the targetings of the groups by position.
+    IndexBuilder(Builder& build, const TargetingTable& table,
+                 std::span<const CompactTargeting* const> targetings);
 
     // Fills devices, geo, language and keys.
     void fill(PlacementRecord& placement);
 
     // Whether the keys of this targeting all have rows.
-    bool has_rows(const Aim& aim) const;
+    bool has_rows(const CompactTargeting& compact) const;
 
 private:
     using Bits = std::vector<uint64_t>;
@@ -36,8 +37,8 @@ private:
     Dimension finish(const Bits& any, std::vector<ValueRecord> values);
 
     Builder& build_;
-    const Aims& aims_;
-    std::span<const Aim* const> seats_;
+    const TargetingTable& table_;
+    std::span<const CompactTargeting* const> targetings_;
     const size_t words_;
     std::vector<uint32_t> key_names_;  // those with rows
 };

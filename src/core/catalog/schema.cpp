@@ -393,7 +393,7 @@ Shape campaign() {
         {id_key("7", "Unique among all campaigns."),
          name_key("\"Autumn\""),
          {"advertiser", text(kMaxLabel), "\"acme\"", "\"\"",
-          "Who pays; for `exclusive` and stops."},
+          "ProcessId pays; for `exclusive` and stops."},
          status_key("Only `active` and `scheduled` ones are served, from `start` to `end`."),
          {"timezone",
           {"string", {}},

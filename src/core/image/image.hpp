@@ -77,7 +77,7 @@ struct CampaignRecord {
 };
 
 // Where a group sits in a placement's bitsets.
-struct Seat {
+struct GroupPosition {
     uint32_t placement = 0;
     uint32_t position = 0;
 };
@@ -167,7 +167,7 @@ struct GroupRecord {
     Seconds start = 0;     // of the flight, the campaign's included
     Seconds end = 0;       // 0: open
     Slice<Interval> open;  // from the local day's beginning on
-    Slice<Seat> seats;
+    Slice<GroupPosition> positions;
     Slice<uint32_t> include_urls;  // patterns
     Slice<uint32_t> exclude_urls;
     Slice<RareKey> rare_keys;

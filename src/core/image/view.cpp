@@ -54,10 +54,10 @@ Reason View::why_closed(const GroupRecord& group, Seconds now) const noexcept {
 
 void View::set(uint32_t group, bool open) noexcept {
     open = open && !is_stopped(group);
-    for (const auto seat : image_.get(image_.groups()[group].seats)) {
-        const auto& placement = image_.placements()[seat.placement];
-        uint64_t& word = open_[placement.open_at + seat.position / 64];
-        const uint64_t bit = uint64_t{1} << (seat.position % 64);
+    for (const auto at : image_.get(image_.groups()[group].positions)) {
+        const auto& placement = image_.placements()[at.placement];
+        uint64_t& word = open_[placement.open_at + at.position / 64];
+        const uint64_t bit = uint64_t{1} << (at.position % 64);
         word = open ? word | bit : word & ~bit;
     }
 }

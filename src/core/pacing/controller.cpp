@@ -16,38 +16,38 @@ constexpr double kLeastLearned = 0.25;
 
 // What can be used today, of a cap per day and a goal for the whole flight.
 // asap does not wait for tomorrow.
-Aim counted(const Terms& terms, uint64_t cap, bool has_goal, double unit, double before,
-            double part) noexcept {
-    Aim aim{.strategy = terms.strategy,
-            .limited = cap > 0 || has_goal,
-            .billed = terms.billed(),
-            .unit = unit};
-    aim.amount = static_cast<double>(cap > 0 ? cap : kUnlimited);
+DayPlan counted(const Terms& terms, uint64_t cap, bool has_goal, double unit, double before,
+                double part) noexcept {
+    DayPlan plan{.strategy = terms.strategy,
+                 .limited = cap > 0 || has_goal,
+                 .billed = terms.billed(),
+                 .unit = unit};
+    plan.amount = static_cast<double>(cap > 0 ? cap : kUnlimited);
     if (has_goal) {
         part = terms.strategy == Strategy::asap ? 1 : part;
-        aim.amount =
-            std::min(aim.amount, todays_share(static_cast<double>(terms.goal), before, part, unit));
+        plan.amount = std::min(plan.amount,
+                               todays_share(static_cast<double>(terms.goal), before, part, unit));
     }
-    aim.stop = aim.amount;
-    return aim;
+    plan.stop = plan.amount;
+    return plan;
 }
 
-double finish(const Aim& aim, double total) noexcept {
-    return std::min(aim.billed ? kFinishBilled : kFinish, total / kFinishPart);
+double finish(const DayPlan& plan, double total) noexcept {
+    return std::min(plan.billed ? kFinishBilled : kFinish, total / kFinishPart);
 }
 
 // G: the traffic that is over, squeezed so that all is done before the end.
-double target(const Aim& aim, const Supply& supply, double elapsed) noexcept {
+double target(const DayPlan& plan, const Supply& supply, double elapsed) noexcept {
     const double total = supply.day().total();
     if (total <= 0) {
         return 0;
     }
-    const double x = std::min(1.0, elapsed / (total - finish(aim, total)));
-    if (aim.follow_traffic <= 0 || supply.whole() <= 0) {
+    const double x = std::min(1.0, elapsed / (total - finish(plan, total)));
+    if (plan.follow_traffic <= 0 || supply.whole() <= 0) {
         return x;
     }
     const double traffic = supply.mass(supply.day().moment(x * total)) / supply.whole();
-    return aim.follow_traffic * traffic + (1 - aim.follow_traffic) * x;
+    return plan.follow_traffic * traffic + (1 - plan.follow_traffic) * x;
 }
 
 void learn_share(State& state) noexcept {
@@ -61,31 +61,31 @@ void learn_share(State& state) noexcept {
 
 }  // namespace
 
-Aim impressions_aim(const Terms& terms, double before, double part) noexcept {
+DayPlan impressions_plan(const Terms& terms, double before, double part) noexcept {
     const bool has_goal = terms.goal > 0 && terms.goal_on == EventType::impression;
     return counted(terms, terms.impression_cap, has_goal, 1, before, part);
 }
 
-Aim clicks_aim(const Terms& terms, double rate, double before, double part) noexcept {
+DayPlan clicks_plan(const Terms& terms, double rate, double before, double part) noexcept {
     const bool has_goal = terms.goal > 0 && terms.goal_on == EventType::click;
-    Aim aim = counted(terms, terms.click_cap, has_goal, 1, before, part);
-    aim.unit = rate;
-    aim.billed = false;  // a click needs no confirmation
-    return aim;
+    DayPlan plan = counted(terms, terms.click_cap, has_goal, 1, before, part);
+    plan.unit = rate;
+    plan.billed = false;  // a click needs no confirmation
+    return plan;
 }
 
-Aim budget_aim(BudgetType type, MicroCents amount, double hard_cap, Strategy strategy, double unit,
-               double before, double part) noexcept {
-    Aim aim{.strategy = strategy, .limited = true, .billed = true, .unit = unit};
-    aim.amount = static_cast<double>(amount);
+DayPlan budget_plan(BudgetType type, MicroCents amount, double hard_cap, Strategy strategy,
+                    double unit, double before, double part) noexcept {
+    DayPlan plan{.strategy = strategy, .limited = true, .billed = true, .unit = unit};
+    plan.amount = static_cast<double>(amount);
     if (type == BudgetType::lifetime) {
         part = strategy == Strategy::asap ? 1 : part;
-        aim.amount = todays_share(aim.amount, before, part, unit);
+        plan.amount = todays_share(plan.amount, before, part, unit);
     }
     // A lifetime's share is paced as if it were a day's budget.
-    const auto daily = static_cast<MicroCents>(aim.amount);
-    aim.stop = static_cast<double>(budget_walls(BudgetType::daily, daily, hard_cap, strategy).day);
-    return aim;
+    const auto daily = static_cast<MicroCents>(plan.amount);
+    plan.stop = static_cast<double>(budget_walls(BudgetType::daily, daily, hard_cap, strategy).day);
+    return plan;
 }
 
 Supply::Supply(const ActiveDay& day, std::span<const CurveSums* const> curves) noexcept
@@ -138,7 +138,8 @@ void observe(State& state, const Reading& reading) noexcept {
     state.last = reading.now;
 }
 
-Outlook outlook(const State& state, const Aim& aim, const Supply& supply, double now) noexcept {
+Outlook outlook(const State& state, const DayPlan& plan, const Supply& supply,
+                double now) noexcept {
     Outlook o;
     o.elapsed = supply.day().elapsed(now);
     o.total = supply.day().total();
@@ -147,17 +148,18 @@ Outlook outlook(const State& state, const Aim& aim, const Supply& supply, double
     o.missed = !state.learning      ? o.passed
                : supply.whole() > 0 ? std::min(o.passed, state.mass_first / supply.whole())
                                     : 0;
-    o.target = target(aim, supply, o.elapsed);
-    o.target_soon = target(aim, supply, o.elapsed + kAhead);
+    o.target = target(plan, supply, o.elapsed);
+    o.target_soon = target(plan, supply, o.elapsed + kAhead);
     const double supplied =
-        state.share > 0 ? supply.whole() * state.share : kColdSupply * aim.amount / aim.unit;
+        state.share > 0 ? supply.whole() * state.share : kColdSupply * plan.amount / plan.unit;
     o.supply = std::max(1.0, supplied);
     return o;
 }
 
-Pace pace(State& state, const Aim& aim, const Supply& supply, const Reading& reading) noexcept {
+Pace pace(State& state, const DayPlan& plan, const Supply& supply,
+          const Reading& reading) noexcept {
     Pace result;
-    if (!aim.limited) {
+    if (!plan.limited) {
         return result;
     }
     if (state.warm != supply.warm()) {
@@ -167,15 +169,15 @@ Pace pace(State& state, const Aim& aim, const Supply& supply, const Reading& rea
         state.learning = false;
     }
     state.whole = supply.whole();
-    const double confirm = aim.billed ? confirm_rate(reading.confirmed, reading.resolved) : 1;
-    const Outlook day = outlook(state, aim, supply, reading.now);
-    const double linear = even_limit(aim.amount, day.elapsed, day.total);
+    const double confirm = plan.billed ? confirm_rate(reading.confirmed, reading.resolved) : 1;
+    const Outlook day = outlook(state, plan, supply, reading.now);
+    const double linear = even_limit(plan.amount, day.elapsed, day.total);
     result.used = reading.used + confirm * reading.in_flight;
-    result.ideal = aim.strategy == Strategy::adaptive ? aim.amount * day.target : linear;
-    result.utilization = utilization(result.used, result.ideal, aim.unit);
+    result.ideal = plan.strategy == Strategy::adaptive ? plan.amount * day.target : linear;
+    result.utilization = utilization(result.used, result.ideal, plan.unit);
     result.status = pace_status(result.utilization);
-    result.exhausted = aim.amount - result.used < aim.unit || aim.amount <= 0;
-    if (aim.amount <= 0) {
+    result.exhausted = plan.amount - result.used < plan.unit || plan.amount <= 0;
+    if (plan.amount <= 0) {
         result.probability = 0;
         result.allowed = 0;
         // The lifetime's budget or goal was used up before today; or it is closed all day.
@@ -185,14 +187,14 @@ Pace pace(State& state, const Aim& aim, const Supply& supply, const Reading& rea
         return result;
     }
 
-    switch (aim.strategy) {
+    switch (plan.strategy) {
         case Strategy::probabilistic:
-            result.probability = probabilistic(result.used, result.utilization, aim.stop);
-            result.exhausted = result.used >= aim.stop;
+            result.probability = probabilistic(result.used, result.utilization, plan.stop);
+            result.exhausted = result.used >= plan.stop;
             result.status = result.exhausted ? PaceStatus::over_pace : result.status;
             break;
         case Strategy::asap:
-            result.probability = asap(result.used, aim.amount);
+            result.probability = asap(result.used, plan.amount);
             break;
         case Strategy::even:
             result.allowed = linear;
@@ -203,8 +205,8 @@ Pace pace(State& state, const Aim& aim, const Supply& supply, const Reading& rea
             break;
         case Strategy::adaptive: {
             const Delivery delivery{
-                aim.amount,
-                aim.unit,
+                plan.amount,
+                plan.unit,
                 result.used,
                 state.rate.value(),
                 static_cast<double>(state.learning && reading.tosses > state.tosses_first
@@ -213,7 +215,7 @@ Pace pace(State& state, const Aim& aim, const Supply& supply, const Reading& rea
                 confirm};
             const double previous = state.has_probability
                                         ? state.probability
-                                        : std::min(1.0, aim.amount / (aim.unit * day.supply));
+                                        : std::min(1.0, plan.amount / (plan.unit * day.supply));
             result.probability = adaptive(day, delivery, previous);
             break;
         }
@@ -221,7 +223,7 @@ Pace pace(State& state, const Aim& aim, const Supply& supply, const Reading& rea
     if (result.exhausted) {
         return result;
     }
-    if (aim.strategy == Strategy::adaptive) {
+    if (plan.strategy == Strategy::adaptive) {
         state.probability = result.probability;
         state.has_probability = true;
     }

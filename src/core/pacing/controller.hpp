@@ -15,7 +15,7 @@
 //      then for each campaign with a budget that has such a group:
 //        Reservations::expire, what is freed goes back to the wall;
 //        read the counters into a Reading; observe(), once;
-//        an Aim for each limit; pace(), once for each limit and, of a campaign,
+//        a DayPlan for each limit; pace(), once for each limit and, of a campaign,
 //        for each strategy that its groups use;
 //        store threshold_of(the least probability) and `allowed`, relaxed.
 //      Tosses are the serves and what the coin refused: counters that are there.
@@ -54,7 +54,7 @@ struct Terms {
 };
 
 // What today is to bring.
-struct Aim {
+struct DayPlan {
     Strategy strategy = Strategy::adaptive;
     bool limited = false;       // else there is nothing to pace
     bool billed = false;        // used is what pixels confirm
@@ -66,11 +66,11 @@ struct Aim {
 
 // `before` is what was used of the goal or budget before today (State::before), `part`
 // today's part of what was left then (todays_part).
-Aim impressions_aim(const Terms& terms, double before, double part) noexcept;
+DayPlan impressions_plan(const Terms& terms, double before, double part) noexcept;
 // `rate` is the clicks that one serve brings.
-Aim clicks_aim(const Terms& terms, double rate, double before, double part) noexcept;
-Aim budget_aim(BudgetType type, MicroCents amount, double hard_cap, Strategy strategy, double unit,
-               double before, double part) noexcept;
+DayPlan clicks_plan(const Terms& terms, double rate, double before, double part) noexcept;
+DayPlan budget_plan(BudgetType type, MicroCents amount, double hard_cap, Strategy strategy,
+                    double unit, double before, double part) noexcept;
 
 // When and how much traffic there is: today's active time, and the curves of
 // the placements. Without a warm curve the traffic is taken to be even.
@@ -144,9 +144,9 @@ struct Pace {
 void observe(State& state, const Reading& reading) noexcept;
 
 // Decides, after observe() of the same reading.
-Pace pace(State& state, const Aim& aim, const Supply& supply, const Reading& reading) noexcept;
+Pace pace(State& state, const DayPlan& plan, const Supply& supply, const Reading& reading) noexcept;
 
 // How adaptive sees the day.
-Outlook outlook(const State& state, const Aim& aim, const Supply& supply, double now) noexcept;
+Outlook outlook(const State& state, const DayPlan& plan, const Supply& supply, double now) noexcept;
 
 }  // namespace ads::pacing

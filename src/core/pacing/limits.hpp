@@ -10,7 +10,7 @@ namespace ads::pacing {
 
 inline constexpr uint64_t kUnlimited = (uint64_t{1} << 50) - 1;  // the most a wall can hold
 
-// What one serve is expected to cost. For clicks and actions: one event in a
+// The expected cost of a serve. For clicks and actions: one event in a
 // thousand impressions, until it is known better.
 double expected_price(PriceModel model, MicroCents price, uint64_t events,
                       uint64_t impressions) noexcept;

@@ -7,10 +7,10 @@
 // whoever dies in between:
 //
 //   serve     take n from the wall, then reserve n
-//   pixel     settle n. What was there stays in the wall: it is confirmed. What
+//   pixel     unreserve n. What was there stays in the wall: it is confirmed. What
 //             was not (late, or the day is over) has to be taken from the wall of
 //             the serve's day; refused: give the rest back, record it as late
-//   release   settle n, give what was there back (clicks and actions, when the
+//   release   unreserve n, give what was there back (clicks and actions, when the
 //             impression resolves: their price was only an expectation)
 //   tick      expire, give what was there back to the wall of its day
 //
@@ -117,13 +117,13 @@ constexpr BucketStep reserve(uint64_t word, uint32_t stamp, uint64_t n) noexcept
 }
 
 // At most n leaves.
-constexpr BucketStep settle(uint64_t word, uint32_t stamp, uint64_t n) noexcept {
+constexpr BucketStep unreserve(uint64_t word, uint32_t stamp, uint64_t n) noexcept {
     const uint64_t held = Bucket::stamp(word) == stamp ? Bucket::amount(word) : 0;
     const uint64_t freed = held < n ? held : n;
     return {word - freed, freed, stamp, freed > 0};
 }
 
-// Undoes a settle of n, as long as nothing of another time has taken the place.
+// Undoes a unreserve of n, as long as nothing of another time has taken the place.
 constexpr BucketStep put_back(uint64_t word, uint32_t stamp, uint64_t n) noexcept {
     if (Bucket::stamp(word) != stamp || n > Bucket::kMost - Bucket::amount(word)) {
         return {.word = word, .done = false};
@@ -149,9 +149,9 @@ struct Reservations {
     }
 
     // The remainder of a serve at that time: at most n.
-    uint64_t settle(const BucketTimes& times, Millis served, uint64_t n) noexcept {
+    uint64_t unreserve(const BucketTimes& times, Millis served, uint64_t n) noexcept {
         const size_t at = times.place(served);
-        return apply(at, pacing::settle(words[at], times.stamp(served), n)).freed;
+        return apply(at, pacing::unreserve(words[at], times.stamp(served), n)).freed;
     }
 
     // Calls freed(day, n) for all that is too old.

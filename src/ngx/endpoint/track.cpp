@@ -149,13 +149,13 @@ ngx_int_t count(Worker& worker, ngx_http_request_t* r, RequestCtx* ctx,
                 event.invalid = Invalid::rate_limit;
                 event.price = 0;
             }
-            const Settled settled = worker.catalog.billing().bill(event, tracked.token.reserve);
+            const Charged charged = worker.catalog.billing().bill(event, tracked.token.reserve);
             if (event.invalid != Invalid::none) {
                 ctx->invalid = name_of(event.invalid);
             }
             Completion completion =
                 Completion::of(worker.catalog.image(), worker.catalog.slots(), event, entry);
-            completion.settled = settled;
+            completion.charged = charged;
             worker.recorder.record(event, completion);
             ctx->decision = "counted";
             break;

@@ -38,7 +38,7 @@ public:
     const MainConf& conf() const noexcept { return conf_; }
     const Setup& setup() const noexcept { return setup_; }
     ngx_log_t* log() const noexcept { return log_; }
-    Who id() const noexcept { return id_; }
+    ProcessId id() const noexcept { return id_; }
     uint32_t place() const noexcept { return place_; }  // in the state
     uint32_t pin() const noexcept { return pin_; }      // in the zone
     uint32_t node() const noexcept { return state_.head().node; }
@@ -56,7 +56,7 @@ private:
     MainConf& conf_;
     Setup& setup_;
     ngx_log_t* log_ = nullptr;
-    Who id_ = 0;
+    ProcessId id_ = 0;
     State state_;
     Frequency frequency_;
     uint32_t place_ = kNone;

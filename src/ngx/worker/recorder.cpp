@@ -73,7 +73,7 @@ void Recorder::drop(const Completion& c) noexcept {
                           .issued = c.time - c.delay,
                           .ad_group = c.ad_group,
                           .price = c.spend};
-        catalog_.billing().undo(event, group, c.settled);
+        catalog_.billing().undo(event, group, c.charged);
     }
     if (c.entry != kNone) {
         state.dedupe().release(c.entry, process_.place());
@@ -86,7 +86,7 @@ void Recorder::complete(const Completion& c) noexcept {
         traffic_.spent(c.spend);
     }
     if (c.entry != kNone) {
-        process_.state().dedupe().settle(c.entry, process_.place());
+        process_.state().dedupe().complete(c.entry, process_.place());
     }
 }
 
@@ -152,7 +152,7 @@ void Recorder::tick() noexcept {
     if (state.is_asked_to_close(place, spool_.sequence())) {
         spool_.close();
     }
-    state.set_settled(place, spool_.sequence());
+    state.set_counted_below(place, spool_.sequence());
 }
 
 void Recorder::log_drops(const Flushed& flushed) noexcept {

@@ -62,7 +62,7 @@ TEST(Money, BudgetsSayWhatTheyAreFor) {
 }
 
 TEST(Money, TheOldSpellingIsRefusedWithTheNewOne) {
-    EXPECT_NE(budget_fault("daily:5000").find("\"daily:5000\"; that is now written 50.00/day"),
+    EXPECT_NE(budget_fault("daily:5000").find("\"daily:5000\"; write 50.00/day"),
               std::string::npos);
     EXPECT_NE(budget_fault("lifetime:123405").find("1234.05/total"), std::string::npos);
     EXPECT_EQ(budget_fault("daily:x").find("now written"), std::string::npos);

@@ -124,7 +124,7 @@ TEST(SegmentNames, TellTheirWriter) {
     EXPECT_EQ(name.sequence, 3u);
     EXPECT_TRUE(name.open);
     EXPECT_EQ(segment_name("/spool/1789997600123-0000004d-4711-1f-3.seg").open, false);
-    EXPECT_EQ(segment_name("/spool/copied-by-hand.seg").writer, Who{0});
+    EXPECT_EQ(segment_name("/spool/copied-by-hand.seg").writer, ProcessId{0});
     EXPECT_EQ(closed_path("/a.b/c-1.open"), "/a.b/c-1.seg");
     EXPECT_EQ(closed_path("/a.b/c-1.seg"), "/a.b/c-1.seg");
 }

@@ -22,8 +22,8 @@ namespace {
 using namespace ads;
 
 constexpr Millis kNow = 1'794'787'200'123;
-constexpr Who kNobody = Who{77} << 32 | 0x7fff'0001;  // beyond any pid there can be
-constexpr Who kNobodyElse = Who{77} << 32 | 0x7fff'0002;
+constexpr ProcessId kNobody = ProcessId{77} << 32 | 0x7fff'0001;  // beyond any pid there can be
+constexpr ProcessId kNobodyElse = ProcessId{77} << 32 | 0x7fff'0002;
 constexpr uint32_t kNode = 0xdeadbeef;
 constexpr size_t kLarge = 64 << 20;
 
@@ -69,8 +69,8 @@ Serves range(uint64_t first, uint64_t last) {
 
 class SpoolTest : public testing::Test {
 protected:
-    void open(Spool& spool, size_t segment = kLarge, Who who = kNobody) {
-        spool.configure(folder_.path(), segment, who, kNode);
+    void open(Spool& spool, size_t segment = kLarge, ProcessId process = kNobody) {
+        spool.configure(folder_.path(), segment, process, kNode);
     }
 
     static void append(Spool& spool, uint64_t first, uint64_t last) {
@@ -85,7 +85,7 @@ protected:
         return segments.empty() ? "" : segments[0];
     }
 
-    Adopted adopt(Who of, Serves& seen) {
+    Adopted adopt(ProcessId of, Serves& seen) {
         return adopt_segments(folder_.path(), of, &seen, [](void* data, const Event& e) {
             static_cast<Serves*>(data)->push_back(e.serve);
         });
@@ -277,10 +277,10 @@ TEST_F(SpoolTest, OtherFilesAreLeftAlone) {
 }
 
 // A worker that is gone without a word: its file keeps the name of an open one.
-void abandoned(const std::string& folder, Who who, uint64_t first, uint64_t last,
+void abandoned(const std::string& folder, ProcessId process, uint64_t first, uint64_t last,
                Millis now = kNow) {
     Spool spool;
-    spool.configure(folder, kLarge, who, kNode);
+    spool.configure(folder, kLarge, process, kNode);
     for (uint64_t i = first; i <= last; i++) {
         ASSERT_TRUE(spool.append(event(i)));
     }
@@ -357,7 +357,7 @@ TEST_F(SpoolTest, TheSegmentOfALivingWorkerStays) {
     EXPECT_TRUE(seen.empty());
     // The same pid, started at another time, is another process.
     TempFolder folder;
-    abandoned(folder.path(), this_process() ^ Who{1} << 32, 1, 5);
+    abandoned(folder.path(), this_process() ^ ProcessId{1} << 32, 1, 5);
     EXPECT_EQ(adopt_segments(folder.path(), 0, nullptr, [](void*, const Event&) {}).segments, 1u);
 }
 
@@ -424,12 +424,12 @@ public:
         EXPECT_EQ(pipe(said), 0);
         pid_ = fork();
         if (pid_ == 0) {
-            const Who me = this_process();
+            const ProcessId me = this_process();
             const bool sent = write(said[1], &me, sizeof me) == sizeof me;
             pause();
             _exit(sent ? 0 : 1);
         }
-        EXPECT_EQ(read(said[0], &who, sizeof who), static_cast<ssize_t>(sizeof who));
+        EXPECT_EQ(read(said[0], &process, sizeof process), static_cast<ssize_t>(sizeof process));
         close(said[0]);
         close(said[1]);
     }
@@ -449,7 +449,7 @@ public:
         reaped_ = true;
     }
 
-    Who who = 0;
+    ProcessId process = 0;
 
 private:
     pid_t pid_ = 0;
@@ -457,26 +457,26 @@ private:
 };
 
 TEST(Process, KnowsTheLivingAndTheDead) {
-    const Who me = this_process();
+    const ProcessId me = this_process();
     EXPECT_EQ(pid_of(me), static_cast<uint32_t>(getpid()));
     EXPECT_NE(me >> 32, 0u);
     EXPECT_EQ(this_process(), me);
     EXPECT_TRUE(process_alive(me));
     EXPECT_TRUE(process_alive(pid_of(me))) << "without a start time";
-    EXPECT_FALSE(process_alive(me ^ Who{1} << 32)) << "another with the same pid";
+    EXPECT_FALSE(process_alive(me ^ ProcessId{1} << 32)) << "another with the same pid";
     EXPECT_FALSE(process_alive(0));
     EXPECT_FALSE(process_alive(kNobody));
     EXPECT_TRUE(process_alive(1)) << "there is always one";
 
     Child child;
-    EXPECT_NE(child.who, me);
-    EXPECT_TRUE(process_alive(child.who));
+    EXPECT_NE(child.process, me);
+    EXPECT_TRUE(process_alive(child.process));
     child.kill_it();
     child.await_zombie();
-    EXPECT_FALSE(process_alive(child.who)) << "a zombie holds nothing";
-    EXPECT_FALSE(process_alive(pid_of(child.who)));
+    EXPECT_FALSE(process_alive(child.process)) << "a zombie holds nothing";
+    EXPECT_FALSE(process_alive(pid_of(child.process)));
     child.reap();
-    EXPECT_FALSE(process_alive(child.who));
+    EXPECT_FALSE(process_alive(child.process));
 }
 
 TEST(File, ReadsWhole) {

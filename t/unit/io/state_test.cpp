@@ -81,7 +81,7 @@ TEST_F(StateFileTest, KeepsEverything) {
         state.add(Total::written, 5);
         uint32_t entry = 0;
         ASSERT_EQ(state.dedupe().claim(99, 1, 1000, 0, entry), Claim::fresh);
-        state.dedupe().settle(entry, 0);
+        state.dedupe().complete(entry, 0);
     }
     const auto file = open();
     State state = file->state();
@@ -356,7 +356,7 @@ TEST_F(OldStateTest, IsConverted) {
     EXPECT_EQ(wall.expired.read(320), 60u);
     EXPECT_EQ(DayCount(wall.tosses).used(), 8u);
     EXPECT_EQ(DayCount(wall.offered).used(), 80u);
-    EXPECT_EQ(wall.settle(times, noon + 7999, 10), 10u) << "a pixel finds its reservation";
+    EXPECT_EQ(wall.unreserve(times, noon + 7999, 10), 10u) << "a pixel finds its reservation";
     wall.expire(times, noon + 127'999);
     EXPECT_EQ(wall.in_flight(times), 30u);
     wall.expire(times, noon + 128'000);
@@ -364,7 +364,7 @@ TEST_F(OldStateTest, IsConverted) {
     EXPECT_EQ(wall.used.read(320), 970u);
 
     EXPECT_EQ(state.pace(2).state.before, 4200.0);
-    EXPECT_EQ(state.dedupe().workers()[3].who, 0x99'0000'0001u);
+    EXPECT_EQ(state.dedupe().workers()[3].process, 0x99'0000'0001u);
     EXPECT_EQ(state.dedupe().workers()[3].pending_count, 1u);
     const auto* entries = reinterpret_cast<const DedupeEntry*>(
         reinterpret_cast<const std::byte*>(&state.head()) + state.head().dedupe_offset);

@@ -399,7 +399,7 @@ TEST_F(PublishTest, AKeeperStoppedWithTheStateFileIsWaitedFor) {
         raise(SIGSTOP);
     });
     EXPECT_EQ(publish(catalog_of({1})), Publish::busy);
-    EXPECT_EQ(target_.zone.head().waits_for.load(), static_cast<Who>(pid));
+    EXPECT_EQ(target_.zone.head().waits_for.load(), static_cast<ProcessId>(pid));
     EXPECT_EQ(target_.zone.head().publisher.load(), 0u);
     kill(pid, SIGCONT);
     EXPECT_EQ(ended_by(pid), 0);

@@ -89,7 +89,7 @@ TEST_F(ThreadsTest, ItShipsNothingBesideAWorkerThatWrites) {
         if (state.is_asked_to_close(place, spool.sequence())) {
             spool.close();
         }
-        state.set_settled(place, spool.sequence());
+        state.set_counted_below(place, spool.sequence());
         return tells(keeper, "PostgreSQL: ") && serve > 200;
     };
     EXPECT_TRUE(becomes_true(turn));

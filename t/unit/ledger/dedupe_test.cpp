@@ -34,11 +34,11 @@ public:
         return dedupe.claim(key, now, expires, owner, entry);
     }
 
-    // Claims and settles, as a worker's turn does.
+    // Claims and completes, as a worker does.
     Claim count(uint64_t key, uint32_t owner = 0, uint32_t now = kNow, uint32_t expires = kLater) {
         const Claim result = claim(key, owner, now, expires);
         if (result == Claim::fresh) {
-            dedupe.settle(entry, owner);
+            dedupe.complete(entry, owner);
         }
         dedupe.clear_pending(owner);
         return result;
@@ -83,7 +83,7 @@ TEST(LedgerDedupe, OnceAndNeverAgain) {
     EXPECT_EQ(table.claim(42), Claim::fresh);
     EXPECT_EQ(table.claim(42), Claim::duplicate) << "of this very turn";
     EXPECT_EQ(table.claim(42, 1), Claim::busy) << "another worker is at it";
-    table.dedupe.settle(table.entry, 0);
+    table.dedupe.complete(table.entry, 0);
     table.dedupe.clear_pending(0);
     EXPECT_EQ(table.claim(42), Claim::duplicate);
     EXPECT_EQ(table.claim(42, 1), Claim::duplicate);
@@ -97,7 +97,7 @@ TEST(LedgerDedupe, FindChangesNothing) {
     EXPECT_EQ(table.dedupe.find(42, kNow), Known::no);
     EXPECT_EQ(table.claim(42), Claim::fresh);
     EXPECT_EQ(table.dedupe.find(42, kNow), Known::yes) << "pending is claimed";
-    table.dedupe.settle(table.entry, 0);
+    table.dedupe.complete(table.entry, 0);
     table.dedupe.clear_pending(0);
     EXPECT_EQ(table.dedupe.find(42, kNow), Known::yes);
     EXPECT_EQ(table.dedupe.find(42 + 64, kNow), Known::no) << "another key of the bucket";
@@ -152,7 +152,7 @@ TEST(LedgerDedupe, AReleasedOneIsFreshAgain) {
     table.dedupe.release(table.entry, 0);
     EXPECT_EQ(table.used(), 0u);
     EXPECT_EQ(table.claim(42, 3), Claim::fresh);
-    table.dedupe.settle(table.entry, 3);
+    table.dedupe.complete(table.entry, 3);
     EXPECT_EQ(table.count(42), Claim::duplicate);
 }
 
@@ -161,9 +161,9 @@ TEST(LedgerDedupe, OnlyTheOwnerSettlesAndReleases) {
     ASSERT_EQ(table.claim(42, 1), Claim::fresh);
     const uint32_t entry = table.entry;
     table.dedupe.release(entry, 2);
-    table.dedupe.settle(entry, 2);
+    table.dedupe.complete(entry, 2);
     EXPECT_EQ(table.state(entry), kPending);
-    table.dedupe.settle(entry, 1);
+    table.dedupe.complete(entry, 1);
     EXPECT_EQ(table.state(entry), kDone);
     table.dedupe.release(entry, 1);
     EXPECT_EQ(table.state(entry), kDone) << "what is done stays done";
@@ -220,7 +220,7 @@ TEST(LedgerDedupe, PendingOnesAreNeverEvicted) {
     EXPECT_EQ(table.claim(200, 1), Claim::busy);
     EXPECT_EQ(table.pending(1), 8u);
     EXPECT_EQ(table.pending(2), 0u);
-    table.dedupe.settle(3, 1);
+    table.dedupe.complete(3, 1);
     EXPECT_EQ(table.claim(200, 2), Claim::fresh);
     EXPECT_EQ(table.entry, 3u);
     EXPECT_EQ(table.evicted(), 1u);
@@ -263,7 +263,7 @@ TEST(LedgerDedupe, TheDeadAreSettledInTheirPlace) {
 TEST(LedgerDedupe, TheDeadAreNotAskedOfWhatTheySettled) {
     Table table(64);
     ASSERT_EQ(table.claim(1, 5), Claim::fresh);
-    table.dedupe.settle(table.entry, 5);
+    table.dedupe.complete(table.entry, 5);
     ASSERT_EQ(table.claim(2, 5), Claim::fresh);
     table.dedupe.release(table.entry, 5);
     ASSERT_EQ(table.claim(3, 5), Claim::fresh);
@@ -325,14 +325,14 @@ TEST(LedgerDedupe, TheDeadDoNotTakeFromTheLiving) {
     EXPECT_EQ(table.claim(8, 6), Claim::duplicate);
 }
 
-// Two keepers settle the same worker: one was stopped over it, and goes on.
+// Two keepers recover the same worker: one was stopped over it, and goes on.
 TEST(LedgerDedupe, EachClaimOfTheDeadIsSettledOnce) {
     Table table(64);
     for (uint64_t key = 1; key <= 20; key++) {
         ASSERT_EQ(table.claim(key * 1000, 5), Claim::fresh);
     }
-    std::multiset<uint64_t> settled;
-    const auto count = [&](uint64_t key) { settled.insert(key); };
+    std::multiset<uint64_t> completed;
+    const auto count = [&](uint64_t key) { completed.insert(key); };
     bool woken = false;
     table.dedupe.resolve(
         5, 0,
@@ -345,14 +345,14 @@ TEST(LedgerDedupe, EachClaimOfTheDeadIsSettledOnce) {
         },
         count);
     EXPECT_TRUE(woken);
-    EXPECT_EQ(settled.size(), 20u);
-    EXPECT_EQ(std::set<uint64_t>(settled.begin(), settled.end()).size(), 20u);
+    EXPECT_EQ(completed.size(), 20u);
+    EXPECT_EQ(std::set<uint64_t>(completed.begin(), completed.end()).size(), 20u);
 }
 
 // The same, but the place belongs to a living worker by then.
 TEST(LedgerDedupe, WhoCameAfterTheDeadKeepsItsClaims) {
     Table table(64);
-    table.worker(5).who.store(50);
+    table.worker(5).process.store(50);
     ASSERT_EQ(table.claim(8, 5), Claim::fresh);
     const uint32_t entry = table.entry;
     table.dedupe.resolve(
@@ -435,7 +435,7 @@ TEST(LedgerDedupe, AgainstAModel) {
         if (expected == Claim::fresh) {
             model[key] = {expires, true, owner, table.entry};
         }
-        // Some pending one is settled or released.
+        // Some pending one is completed or released.
         if (random() % 16 == 0 || table.pending(owner) > kMaxPending - 2) {
             for (auto it = model.begin(); it != model.end();) {
                 if (it->second.pending && it->second.owner == owner) {
@@ -444,7 +444,7 @@ TEST(LedgerDedupe, AgainstAModel) {
                         it = model.erase(it);
                         continue;
                     }
-                    table.dedupe.settle(it->second.entry, owner);
+                    table.dedupe.complete(it->second.entry, owner);
                     it->second.pending = false;
                 }
                 ++it;
@@ -464,7 +464,7 @@ bool counted(Dedupe& dedupe, uint64_t key, uint32_t owner) {
         uint32_t entry = 0;
         switch (dedupe.claim(key, kNow, kLater, owner, entry)) {
             case Claim::fresh:
-                dedupe.settle(entry, owner);
+                dedupe.complete(entry, owner);
                 dedupe.clear_pending(owner);
                 return true;
             case Claim::duplicate:
@@ -510,7 +510,7 @@ TEST(LedgerDedupe, ThreadsThatGiveBack) {
     constexpr uint32_t kThreads = 8;
     constexpr size_t kKeys = 4000;
     Table table(1 << 16);
-    std::vector<std::atomic<int>> settled(kKeys);
+    std::vector<std::atomic<int>> completed(kKeys);
     std::barrier start(kThreads);
     std::vector<std::thread> threads;
     for (uint32_t owner = 0; owner < kThreads; owner++) {
@@ -525,8 +525,8 @@ TEST(LedgerDedupe, ThreadsThatGiveBack) {
                     if (claim == Claim::fresh && random() % 2 == 0) {
                         table.dedupe.release(entry, owner);
                     } else if (claim == Claim::fresh) {
-                        table.dedupe.settle(entry, owner);
-                        settled[i]++;
+                        table.dedupe.complete(entry, owner);
+                        completed[i]++;
                     } else if (claim == Claim::busy) {
                         std::this_thread::yield();
                     }
@@ -539,7 +539,7 @@ TEST(LedgerDedupe, ThreadsThatGiveBack) {
         thread.join();
     }
     for (size_t i = 0; i < kKeys; i++) {
-        ASSERT_EQ(settled[i], 1) << "key " << i;
+        ASSERT_EQ(completed[i], 1) << "key " << i;
     }
     EXPECT_EQ(table.used(), kKeys);
 }

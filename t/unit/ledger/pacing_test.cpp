@@ -336,13 +336,13 @@ TEST_F(LedgerBilling, WhatIsUndoneLeavesNoTrace) {
                     };
                     const auto before = walls();
                     for (int i = 0; i < 3; i++) {
-                        Settled settled;
-                        ASSERT_EQ(billing().settle(event, 0, reserved_, settled), Invalid::none);
-                        billing().undo(event, 0, settled);
+                        Charged charged;
+                        ASSERT_EQ(billing().charge(event, 0, reserved_, charged), Invalid::none);
+                        billing().undo(event, 0, charged);
                         ASSERT_EQ(walls(), before)
                             << model << ' ' << name_of(type) << ' ' << wait << ' ' << budget;
                     }
-                    ASSERT_EQ(billing().settle(event, 0, reserved_), Invalid::none);
+                    ASSERT_EQ(billing().charge(event, 0, reserved_), Invalid::none);
                 }
             }
         }
@@ -358,10 +358,10 @@ TEST_F(LedgerBilling, WhatIsUndoneTooLateIsFree) {
                       .issued = kNow,
                       .ad_group = 1,
                       .price = static_cast<MicroCents>(kCent)};
-    Settled settled;
-    ASSERT_EQ(billing().settle(event, 0, reserved_, settled), Invalid::none);
+    Charged charged;
+    ASSERT_EQ(billing().charge(event, 0, reserved_, charged), Invalid::none);
     ASSERT_TRUE(serve(kNow + 16 * kReservation * 1000 / 15)) << "in the same place";
-    billing().undo(event, 0, settled);
+    billing().undo(event, 0, charged);
     EXPECT_EQ(spent(), kCent) << "what is in flight of the other";
 }
 

@@ -129,7 +129,7 @@ TEST_F(LedgerState, PartsDoNotOverlap) {
     uint32_t entry = 0;
     for (uint64_t key = 0; key < kEntries; key++) {
         ASSERT_EQ(state_.dedupe().claim(key, 1, 100, 3, entry), Claim::fresh);
-        state_.dedupe().settle(entry, 3);
+        state_.dedupe().complete(entry, 3);
     }
     const auto slots = assign(ids(1, 16), kNow);
     for (const uint32_t slot : slots) {
@@ -137,7 +137,7 @@ TEST_F(LedgerState, PartsDoNotOverlap) {
     }
     EXPECT_EQ(State::check(memory_.span(), memory_.size()), nullptr);
     for (uint32_t i = 0; i < kMaxWorkers; i++) {
-        EXPECT_EQ(state_.dedupe().workers()[i].who.load(), process(i + 1));
+        EXPECT_EQ(state_.dedupe().workers()[i].process.load(), process(i + 1));
     }
     for (uint64_t key = 0; key < kEntries; key++) {
         EXPECT_EQ(state_.dedupe().claim(key, 1, 100, 3, entry), Claim::duplicate);
@@ -319,7 +319,7 @@ TEST_F(LedgerState, APlaceOfTheDeadIsNotGivenOut) {
     EXPECT_NE(other, place);
     EXPECT_EQ(state_.dedupe().claim(9, 1, 100, other, entry), Claim::busy);
 
-    Who gone = 0;
+    ProcessId gone = 0;
     EXPECT_EQ(state_.find_dead(process(2), alive, gone), place);
     EXPECT_EQ(gone, process(1));
     std::vector<uint64_t> asked;
@@ -340,7 +340,7 @@ TEST_F(LedgerState, APlaceOfTheDeadIsNotGivenOut) {
 }
 
 TEST_F(LedgerState, TheLivingAreNotAdopted) {
-    Who gone = 0;
+    ProcessId gone = 0;
     EXPECT_EQ(state_.find_dead(process(9), alive, gone), State::kNoSlot);
     state_.enter(process(1));
     state_.enter(process(2));
@@ -355,13 +355,14 @@ TEST_F(LedgerState, EachOfTheDeadIsAdopted) {
         state_.enter(process(i + 1));
         dead[i + 1] = i % 2 == 0;
     }
-    std::set<Who> gone;
-    Who who = 0;
-    for (uint32_t place; (place = state_.find_dead(process(50), alive, who)) != State::kNoSlot;) {
-        EXPECT_TRUE(gone.insert(who).second);
-        state_.leave_dead(place, who);
+    std::set<ProcessId> gone;
+    ProcessId found = 0;
+    for (uint32_t place; (place = state_.find_dead(process(50), alive, found)) != State::kNoSlot;) {
+        EXPECT_TRUE(gone.insert(found).second);
+        state_.leave_dead(place, found);
     }
-    EXPECT_EQ(gone, (std::set<Who>{process(1), process(3), process(5), process(7), process(9)}));
+    EXPECT_EQ(gone,
+              (std::set<ProcessId>{process(1), process(3), process(5), process(7), process(9)}));
 }
 
 TEST_F(LedgerState, AWorkerIsAskedToCloseASegment) {
@@ -372,12 +373,12 @@ TEST_F(LedgerState, AWorkerIsAskedToCloseASegment) {
     state_.ask_to_close(process(1), 0);
     EXPECT_TRUE(state_.is_asked_to_close(place, 0));
     EXPECT_FALSE(state_.is_asked_to_close(place, 1));
-    EXPECT_EQ(state_.settled(place), 0u);
-    state_.set_settled(place, 1);
-    EXPECT_EQ(state_.settled(place), 1u);
+    EXPECT_EQ(state_.counted_below(place), 0u);
+    state_.set_counted_below(place, 1);
+    EXPECT_EQ(state_.counted_below(place), 1u);
     state_.leave(place);
     ASSERT_EQ(state_.enter(process(3)), place);
-    EXPECT_EQ(state_.settled(place), 0u) << "of another worker";
+    EXPECT_EQ(state_.counted_below(place), 0u) << "of another worker";
     EXPECT_FALSE(state_.is_asked_to_close(place, 0));
 }
 
@@ -413,14 +414,14 @@ TEST_F(LedgerState, ThreadsSettleADeadWorkerOnce) {
                       Claim::fresh);
         }
         dead[100] = true;
-        std::atomic<int> settled{0};
+        std::atomic<int> completed{0};
         std::vector<std::thread> threads;
         for (uint32_t t = 1; t <= 4; t++) {
             threads.emplace_back([&, t] {
-                Who gone = 0;
+                ProcessId gone = 0;
                 if (state_.find_dead(process(t), alive, gone) == place) {
                     state_.dedupe().resolve(
-                        place, gone, [](uint64_t) { return true; }, [&](uint64_t) { settled++; });
+                        place, gone, [](uint64_t) { return true; }, [&](uint64_t) { completed++; });
                     state_.leave_dead(place, gone);
                 }
             });
@@ -428,7 +429,7 @@ TEST_F(LedgerState, ThreadsSettleADeadWorkerOnce) {
         for (auto& thread : threads) {
             thread.join();
         }
-        ASSERT_EQ(settled, 16);
+        ASSERT_EQ(completed, 16);
         ASSERT_EQ(state_.place_of(process(100)), State::kNoSlot);
     }
 }

@@ -213,14 +213,14 @@ TEST(PacingController, TheAimOfCapsAndGoals) {
         {"asap waits for no tomorrow", soon, 100'000, 0.1, true, 400'000, 0},
     };
     for (const Row& row : rows) {
-        const Aim aim = impressions_aim(row.terms, row.before, row.part);
-        EXPECT_EQ(aim.limited, row.limited) << row.what;
+        const DayPlan plan = impressions_plan(row.terms, row.before, row.part);
+        EXPECT_EQ(plan.limited, row.limited) << row.what;
         if (row.limited) {
-            EXPECT_DOUBLE_EQ(aim.amount, row.impressions) << row.what;
-            EXPECT_DOUBLE_EQ(aim.stop, row.impressions) << row.what;
-            EXPECT_DOUBLE_EQ(aim.unit, 1) << row.what;
+            EXPECT_DOUBLE_EQ(plan.amount, row.impressions) << row.what;
+            EXPECT_DOUBLE_EQ(plan.stop, row.impressions) << row.what;
+            EXPECT_DOUBLE_EQ(plan.unit, 1) << row.what;
         }
-        const Aim click_aim = clicks_aim(row.terms, 0.002, row.before, row.part);
+        const DayPlan click_aim = clicks_plan(row.terms, 0.002, row.before, row.part);
         EXPECT_EQ(click_aim.limited, row.clicks > 0) << row.what;
         if (row.clicks > 0) {
             EXPECT_DOUBLE_EQ(click_aim.amount, row.clicks) << row.what;
@@ -229,51 +229,51 @@ TEST(PacingController, TheAimOfCapsAndGoals) {
     }
     Terms billed = cap;
     billed.cap_on = CapOn::impression;
-    EXPECT_FALSE(impressions_aim(cap, 0, 1).billed);
-    EXPECT_TRUE(impressions_aim(billed, 0, 1).billed);
+    EXPECT_FALSE(impressions_plan(cap, 0, 1).billed);
+    EXPECT_TRUE(impressions_plan(billed, 0, 1).billed);
 }
 
 TEST(PacingController, TheAimOfBudgets) {
     const MicroCents cent = kMicroPerCent;
-    const auto aim = [&](BudgetType type, Strategy strategy, double before, double part) {
-        return budget_aim(type, 3000 * cent, 1.2, strategy, 250'000, before, part);
+    const auto plan = [&](BudgetType type, Strategy strategy, double before, double part) {
+        return budget_plan(type, 3000 * cent, 1.2, strategy, 250'000, before, part);
     };
-    const Aim daily = aim(BudgetType::daily, Strategy::adaptive, 1e9, 0.1);
+    const DayPlan daily = plan(BudgetType::daily, Strategy::adaptive, 1e9, 0.1);
     EXPECT_DOUBLE_EQ(daily.amount, 3e9);
     EXPECT_DOUBLE_EQ(daily.stop, 3e9);
     EXPECT_TRUE(daily.billed) << "spend is what pixels confirm";
-    EXPECT_DOUBLE_EQ(aim(BudgetType::daily, Strategy::probabilistic, 0, 1).stop, 3.6e9);
-    EXPECT_DOUBLE_EQ(aim(BudgetType::lifetime, Strategy::adaptive, 0, 1.0 / 30).amount, 1e8);
-    EXPECT_DOUBLE_EQ(aim(BudgetType::lifetime, Strategy::adaptive, 1e9, 0.25).amount, 5e8);
-    EXPECT_DOUBLE_EQ(aim(BudgetType::lifetime, Strategy::probabilistic, 0, 1.0 / 30).stop, 1.2e8)
+    EXPECT_DOUBLE_EQ(plan(BudgetType::daily, Strategy::probabilistic, 0, 1).stop, 3.6e9);
+    EXPECT_DOUBLE_EQ(plan(BudgetType::lifetime, Strategy::adaptive, 0, 1.0 / 30).amount, 1e8);
+    EXPECT_DOUBLE_EQ(plan(BudgetType::lifetime, Strategy::adaptive, 1e9, 0.25).amount, 5e8);
+    EXPECT_DOUBLE_EQ(plan(BudgetType::lifetime, Strategy::probabilistic, 0, 1.0 / 30).stop, 1.2e8)
         << "as the source, which treats it as a day's budget";
-    EXPECT_DOUBLE_EQ(aim(BudgetType::lifetime, Strategy::asap, 1e9, 0.1).amount, 2e9);
-    EXPECT_DOUBLE_EQ(aim(BudgetType::lifetime, Strategy::adaptive, 3e9, 0.1).amount, 0);
+    EXPECT_DOUBLE_EQ(plan(BudgetType::lifetime, Strategy::asap, 1e9, 0.1).amount, 2e9);
+    EXPECT_DOUBLE_EQ(plan(BudgetType::lifetime, Strategy::adaptive, 3e9, 0.1).amount, 0);
     // Correction: never rounded to zero.
     EXPECT_DOUBLE_EQ(
-        budget_aim(BudgetType::lifetime, 500'000, 1.2, Strategy::adaptive, 250'000, 0, 1.0 / 30)
+        budget_plan(BudgetType::lifetime, 500'000, 1.2, Strategy::adaptive, 250'000, 0, 1.0 / 30)
             .amount,
         250'000);
 }
 
 TEST(PacingController, AllIsToBeDoneBeforeTheEnd) {
     const Supply supply = even_supply();
-    Aim aim{.limited = true, .amount = 1000};
-    const auto target = [&](double second) { return outlook({}, aim, supply, at(second)).target; };
+    DayPlan plan{.limited = true, .amount = 1000};
+    const auto target = [&](double second) { return outlook({}, plan, supply, at(second)).target; };
     EXPECT_DOUBLE_EQ(target(0), 0);
     EXPECT_DOUBLE_EQ(target(43'140), 0.5);
     EXPECT_LT(target(86'270), 1);
     EXPECT_DOUBLE_EQ(target(86'280), 1) << "120 s";
     EXPECT_DOUBLE_EQ(target(86'400), 1);
-    aim.billed = true;
+    plan.billed = true;
     EXPECT_LT(target(86'030), 1);
     EXPECT_DOUBLE_EQ(target(86'040), 1) << "360 s where pixels have to confirm";
     // No more than a twentieth of a short day.
     const std::vector<Interval> open = {{kMidnight + 3600, kMidnight + 5600}};
     const Supply brief(ActiveDay(open, kMidnight, kMidnight + kDay), {});
-    EXPECT_DOUBLE_EQ(outlook({}, aim, brief, at(3600 + 950)).target, 0.5);
-    EXPECT_DOUBLE_EQ(outlook({}, aim, brief, at(3600 + 1900)).target, 1);
-    EXPECT_DOUBLE_EQ(outlook({}, aim, brief, at(1000)).target, 0);
+    EXPECT_DOUBLE_EQ(outlook({}, plan, brief, at(3600 + 950)).target, 0.5);
+    EXPECT_DOUBLE_EQ(outlook({}, plan, brief, at(3600 + 1900)).target, 1);
+    EXPECT_DOUBLE_EQ(outlook({}, plan, brief, at(1000)).target, 0);
 }
 
 TEST(PacingController, TheTargetFollowsTheTraffic) {
@@ -281,18 +281,18 @@ TEST(PacingController, TheTargetFollowsTheTraffic) {
     const CurveSums* curves[] = {&sums};
     const Supply supply(whole_day(), curves);
     ASSERT_TRUE(supply.warm());
-    Aim aim{.limited = true, .amount = 1000};
-    const Outlook noon = outlook({}, aim, supply, at(43'200));
+    DayPlan plan{.limited = true, .amount = 1000};
+    const Outlook noon = outlook({}, plan, supply, at(43'200));
     EXPECT_NEAR(noon.passed, 0.25, 0.003);
     EXPECT_NEAR(noon.target, 0.25, 0.005);
-    const Outlook evening = outlook({}, aim, supply, at(64'800));
+    const Outlook evening = outlook({}, plan, supply, at(64'800));
     EXPECT_NEAR(evening.passed, 0.625, 0.003);
     EXPECT_NEAR((evening.target_soon - evening.target) * 86'400 / 30, 1.5, 0.01)
         << "one and a half times the even rate";
-    aim.follow_traffic = 0;
-    EXPECT_NEAR(outlook({}, aim, supply, at(43'200)).target, 0.5, 0.001) << "w = 0: even";
-    aim.follow_traffic = 0.5;
-    EXPECT_NEAR(outlook({}, aim, supply, at(43'200)).target, 0.375, 0.005);
+    plan.follow_traffic = 0;
+    EXPECT_NEAR(outlook({}, plan, supply, at(43'200)).target, 0.5, 0.001) << "w = 0: even";
+    plan.follow_traffic = 0.5;
+    EXPECT_NEAR(outlook({}, plan, supply, at(43'200)).target, 0.375, 0.005);
 }
 
 TEST(PacingController, AColdCurveIsEven) {
@@ -310,21 +310,21 @@ TEST(PacingController, AColdCurveIsEven) {
     const CurveSums* two[] = {&warm, &warm};
     EXPECT_NEAR(Supply(whole_day(), two).whole(), 2 * Supply(whole_day(), {&two[0], 1}).whole(),
                 1e-3);
-    const Aim aim{.limited = true, .amount = 1000, .unit = 4};
-    EXPECT_DOUBLE_EQ(outlook({}, aim, even_supply(), at(0)).supply, 2500) << "V = 10·C/u";
-    const Aim tiny{.limited = true, .amount = 0.01, .unit = 1};
+    const DayPlan plan{.limited = true, .amount = 1000, .unit = 4};
+    EXPECT_DOUBLE_EQ(outlook({}, plan, even_supply(), at(0)).supply, 2500) << "V = 10·C/u";
+    const DayPlan tiny{.limited = true, .amount = 0.01, .unit = 1};
     EXPECT_DOUBLE_EQ(outlook({}, tiny, even_supply(), at(0)).supply, 1) << "at least one";
 }
 
 // A day of even tosses, one second after the other.
-void live_through(State& state, const Aim& aim, const Supply& supply, Day day, double from,
+void live_through(State& state, const DayPlan& plan, const Supply& supply, Day day, double from,
                   double to, double tosses_per_second) {
     for (double t = from; t < to; t += 1) {
         Reading r{.now = t, .day = day};
         r.tosses = static_cast<uint64_t>((t - static_cast<double>(supply.day().begin())) *
                                          tosses_per_second);
         observe(state, r);
-        pace(state, aim, supply, r);
+        pace(state, plan, supply, r);
     }
 }
 
@@ -336,25 +336,26 @@ TEST(PacingController, LearnsItsShareOfTheTraffic) {
     };
     const CurveSums sums = two_steps();
     const CurveSums* curves[] = {&sums};
-    const Aim aim{.limited = true, .amount = 1e6};
+    const DayPlan plan{.limited = true, .amount = 1e6};
     State state;
-    live_through(state, aim, supply(0, {}), kToday, at(0), at(kDay), 5);
+    live_through(state, plan, supply(0, {}), kToday, at(0), at(kDay), 5);
     EXPECT_EQ(state.share, 0) << "not before the day is over";
     Reading r{.now = at(kDay), .day = kToday + 1};
     observe(state, r);
     EXPECT_NEAR(state.share, 5, 0.01) << "per second, as long as there is no curve";
-    pace(state, aim, supply(1, {}), r);
-    EXPECT_NEAR(outlook(state, aim, supply(1, {}), r.now).supply, 432'000, 1000);
+    pace(state, plan, supply(1, {}), r);
+    EXPECT_NEAR(outlook(state, plan, supply(1, {}), r.now).supply, 432'000, 1000);
     // The curve gets warm: the same tosses of a day.
-    pace(state, aim, supply(1, curves), r);
-    EXPECT_NEAR(outlook(state, aim, supply(1, curves), r.now).supply, 432'000, 1000);
-    live_through(state, aim, supply(1, curves), kToday + 1, at(kDay), at(2 * kDay), 10);
+    pace(state, plan, supply(1, curves), r);
+    EXPECT_NEAR(outlook(state, plan, supply(1, curves), r.now).supply, 432'000, 1000);
+    live_through(state, plan, supply(1, curves), kToday + 1, at(kDay), at(2 * kDay), 10);
     observe(state, {.now = at(2 * kDay), .day = kToday + 2});
-    EXPECT_NEAR(outlook(state, aim, supply(2, curves), at(2 * kDay)).supply,
+    EXPECT_NEAR(outlook(state, plan, supply(2, curves), at(2 * kDay)).supply,
                 0.7 * 432'000 + 0.3 * 864'000, 2000);
     // A few hours teach nothing.
     const double before = state.share;
-    live_through(state, aim, supply(2, curves), kToday + 2, at(2 * kDay), at(2 * kDay + 7200), 100);
+    live_through(state, plan, supply(2, curves), kToday + 2, at(2 * kDay), at(2 * kDay + 7200),
+                 100);
     observe(state, {.now = at(3 * kDay), .day = kToday + 3});
     EXPECT_DOUBLE_EQ(state.share, before);
 }
@@ -438,16 +439,16 @@ TEST(PacingController, StrategiesByName) {
     };
     for (const Row& row : rows) {
         State state;
-        const Aim aim{.strategy = row.strategy,
-                      .limited = true,
-                      .amount = 86'400,
-                      .stop = row.strategy == Strategy::probabilistic ? 103'680.0 : 86'400.0};
+        const DayPlan plan{.strategy = row.strategy,
+                           .limited = true,
+                           .amount = 86'400,
+                           .stop = row.strategy == Strategy::probabilistic ? 103'680.0 : 86'400.0};
         Reading r{.now = at(43'199), .day = kToday, .tosses = 499'990, .used = row.used};
         observe(state, r);
         r.now = at(43'200);
         r.tosses = 500'000;
         observe(state, r);
-        const Pace p = pace(state, aim, even_supply(), r);
+        const Pace p = pace(state, plan, even_supply(), r);
         EXPECT_NEAR(p.probability, row.probability, 1e-9) << name_of(row.strategy) << row.used;
         EXPECT_DOUBLE_EQ(p.allowed, row.allowed) << name_of(row.strategy) << row.used;
         EXPECT_EQ(p.status, row.status) << name_of(row.strategy) << row.used;
@@ -458,10 +459,10 @@ TEST(PacingController, StrategiesByName) {
 TEST(PacingController, AFlightThatIsUsedUp) {
     for (size_t s = 0; s < kCount<Strategy>; s++) {
         State state;
-        const Aim aim{.strategy = static_cast<Strategy>(s), .limited = true, .amount = 0};
+        const DayPlan plan{.strategy = static_cast<Strategy>(s), .limited = true, .amount = 0};
         const Reading r{.now = at(100), .day = kToday};
         observe(state, r);
-        const Pace p = pace(state, aim, even_supply(), r);
+        const Pace p = pace(state, plan, even_supply(), r);
         EXPECT_EQ(p.probability, 0);
         EXPECT_EQ(p.allowed, 0);
         EXPECT_TRUE(p.exhausted);
@@ -472,7 +473,8 @@ TEST(PacingController, AFlightThatIsUsedUp) {
 
 TEST(PacingController, WhatIsInFlightCountsAsFarAsItIsConfirmed) {
     State state;
-    const Aim aim{.strategy = Strategy::adaptive, .limited = true, .billed = true, .amount = 1000};
+    const DayPlan plan{
+        .strategy = Strategy::adaptive, .limited = true, .billed = true, .amount = 1000};
     const Reading r{.now = at(43'200),
                     .day = kToday,
                     .used = 400,
@@ -480,28 +482,28 @@ TEST(PacingController, WhatIsInFlightCountsAsFarAsItIsConfirmed) {
                     .confirmed = 410,
                     .resolved = 500};
     observe(state, r);
-    EXPECT_DOUBLE_EQ(pace(state, aim, even_supply(), r).used, 400 + 100 * 500.0 / 600);
+    EXPECT_DOUBLE_EQ(pace(state, plan, even_supply(), r).used, 400 + 100 * 500.0 / 600);
 }
 
 TEST(PacingController, TheFirstTossOfADayMeetsAnOpenDoor) {
     State state;
-    const Aim aim{.limited = true, .amount = 100};
+    const DayPlan plan{.limited = true, .amount = 100};
     Reading r{.now = at(10), .day = kToday};
     observe(state, r);
-    EXPECT_DOUBLE_EQ(pace(state, aim, even_supply(), r).probability, 0.1) << "C / (u·V)";
-    live_through(state, aim, even_supply(), kToday, at(20), at(80'000), 0.002);
+    EXPECT_DOUBLE_EQ(pace(state, plan, even_supply(), r).probability, 0.1) << "C / (u·V)";
+    live_through(state, plan, even_supply(), kToday, at(20), at(80'000), 0.002);
     const double before = state.probability;
     EXPECT_GT(before, 0);
     r = {.now = at(80'000), .day = kToday, .tosses = 160, .used = 100};
     observe(state, r);
-    EXPECT_EQ(pace(state, aim, even_supply(), r).probability, 0) << "used up";
+    EXPECT_EQ(pace(state, plan, even_supply(), r).probability, 0) << "used up";
     // Midnight, nobody asks, and the probability is the one from before.
     r = {.now = at(kDay), .day = kToday + 1};
     state.rate = {};
     observe(state, r);
     EXPECT_DOUBLE_EQ(
-        pace(state, aim, Supply(ActiveDay(kAlwaysOpen, kMidnight + kDay, kMidnight + 2 * kDay), {}),
-             r)
+        pace(state, plan,
+             Supply(ActiveDay(kAlwaysOpen, kMidnight + kDay, kMidnight + 2 * kDay), {}), r)
             .probability,
         before);
 }

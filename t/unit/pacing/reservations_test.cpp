@@ -52,13 +52,13 @@ TEST(PacingReservations, SettlesWhatIsThere) {
     r.reserve(times, 10'000, 100);
     r.reserve(times, 12'000, 50);
     EXPECT_EQ(r.in_flight(times), 150u);
-    EXPECT_EQ(r.settle(times, 10'000, 60), 60u);
-    EXPECT_EQ(r.settle(times, 30'000, 60), 0u) << "another bucket";
-    EXPECT_EQ(r.settle(times, 10'000 + 16 * 8000, 60), 0u) << "another time in the same";
-    EXPECT_EQ(r.settle(BucketTimes::of(6, 0, 120), 10'000, 60), 0u) << "another day";
-    EXPECT_EQ(r.settle(times, 12'000, 200), 90u) << "never more than there is";
+    EXPECT_EQ(r.unreserve(times, 10'000, 60), 60u);
+    EXPECT_EQ(r.unreserve(times, 30'000, 60), 0u) << "another bucket";
+    EXPECT_EQ(r.unreserve(times, 10'000 + 16 * 8000, 60), 0u) << "another time in the same";
+    EXPECT_EQ(r.unreserve(BucketTimes::of(6, 0, 120), 10'000, 60), 0u) << "another day";
+    EXPECT_EQ(r.unreserve(times, 12'000, 200), 90u) << "never more than there is";
     EXPECT_EQ(r.in_flight(times), 0u);
-    EXPECT_EQ(r.settle(times, 12'000, 1), 0u);
+    EXPECT_EQ(r.unreserve(times, 12'000, 1), 0u);
 }
 
 TEST(PacingReservations, WhatIsOverwrittenIsFreed) {
@@ -111,7 +111,7 @@ TEST(PacingReservations, ALifetimeGoesOn) {
         };
         r.expire(times, now + 119'999, count);
         EXPECT_EQ(freed, 0u);
-        EXPECT_EQ(r.settle(times, now, 1), 1u);
+        EXPECT_EQ(r.unreserve(times, now, 1), 1u);
         r.expire(times, now + 136'000, count);
         EXPECT_EQ(freed, 3u);
     }
@@ -229,7 +229,7 @@ private:
             return;
         }
         s.pixel = true;
-        const uint64_t there = reservations_.settle(times(s.day), s.at, s.n);
+        const uint64_t there = reservations_.unreserve(times(s.day), s.at, s.n);
         EXPECT_EQ(there, s.reserved ? s.n : 0);
         if (now_ - s.at < kReservation * 1000 && today() == s.day) {
             EXPECT_EQ(there, s.n) << "a reservation lasts its time";

@@ -70,7 +70,7 @@ TEST(NetworkList, Faults) {
         std::string error;
         EXPECT_FALSE(NetworkList::parse(std::string("10.0.0.0/8\n") + line, error)) << line;
         EXPECT_EQ(error, "line 2: \"" + std::string(line) +
-                             "\" is no network; write it like 192.0.2.0/24 or 2001:db8::/32");
+                             "\" must be a network such as 192.0.2.0/24 or 2001:db8::/32");
     }
     std::string error;
     EXPECT_FALSE(NetworkList::parse(std::string(NetworkList::kMaxFile + 1, '\n'), error));

@@ -1,4 +1,4 @@
-#include "core/catalog/aim.hpp"
+#include "core/catalog/compact_targeting.hpp"
 
 #include "core/image/image.hpp"
 
@@ -19,7 +19,7 @@ uint32_t Names::find(std::string_view text) const {
     return known == numbers_.end() ? kNone : known->second;
 }
 
-Aim::List Aims::add(const std::vector<std::string>& texts) {
+CompactTargeting::List TargetingTable::add(const std::vector<std::string>& texts) {
     const auto begin = static_cast<uint32_t>(numbers_.size());
     for (const auto& text : texts) {
         numbers_.push_back(names_.number(text));
@@ -27,28 +27,28 @@ Aim::List Aims::add(const std::vector<std::string>& texts) {
     return {begin, static_cast<uint32_t>(texts.size())};
 }
 
-Aim Aims::add(const Targeting& targeting, const Names& placements) {
-    Aim aim;
-    aim.placements.begin = static_cast<uint32_t>(numbers_.size());
-    aim.placements.count = static_cast<uint32_t>(targeting.placements.size());
+CompactTargeting TargetingTable::add(const Targeting& targeting, const Names& placements) {
+    CompactTargeting compact;
+    compact.placements.begin = static_cast<uint32_t>(numbers_.size());
+    compact.placements.count = static_cast<uint32_t>(targeting.placements.size());
     for (const auto& slug : targeting.placements) {
         numbers_.push_back(placements.find(slug));
     }
-    aim.geos = add(targeting.geos);
-    aim.excluded_geos = add(targeting.excluded_geos);
-    aim.languages = add(targeting.languages);
-    aim.keys.begin = static_cast<uint32_t>(numbers_.size());
+    compact.geos = add(targeting.geos);
+    compact.excluded_geos = add(targeting.excluded_geos);
+    compact.languages = add(targeting.languages);
+    compact.keys.begin = static_cast<uint32_t>(numbers_.size());
     for (const auto& [name, values] : targeting.keys) {
         numbers_.push_back(names_.number(name));
         numbers_.push_back(static_cast<uint32_t>(values.size()));
         add(values);
     }
-    aim.keys.count = static_cast<uint32_t>(numbers_.size()) - aim.keys.begin;
+    compact.keys.count = static_cast<uint32_t>(numbers_.size()) - compact.keys.begin;
     for (const Device device : targeting.devices) {
-        aim.devices |= static_cast<uint8_t>(1u << static_cast<unsigned>(device));
+        compact.devices |= static_cast<uint8_t>(1u << static_cast<unsigned>(device));
     }
-    aim.patterns = !targeting.include_urls.empty() || !targeting.exclude_urls.empty();
-    return aim;
+    compact.patterns = !targeting.include_urls.empty() || !targeting.exclude_urls.empty();
+    return compact;
 }
 
 }  // namespace ads::catalog

@@ -29,8 +29,8 @@ private:
     std::vector<const std::string*> texts_;
 };
 
-// A group's targeting. The lists are in `Aims`.
-struct Aim {
+// A group's targeting. The lists are in `TargetingTable`.
+struct CompactTargeting {
     struct List {
         uint32_t begin = 0;
         uint32_t count = 0;
@@ -45,19 +45,19 @@ struct Aim {
     bool patterns = false;
 };
 
-class Aims {
+class TargetingTable {
 public:
     void reserve(size_t numbers) { numbers_.reserve(numbers); }
-    Aim add(const Targeting& targeting, const Names& placements);
+    CompactTargeting add(const Targeting& targeting, const Names& placements);
 
-    std::span<const uint32_t> list(Aim::List list) const {
+    std::span<const uint32_t> list(CompactTargeting::List list) const {
         return {numbers_.data() + list.begin, list.count};
     }
 
     // Calls f(name, values) for each key.
     template <class F>
-    void each_key(const Aim& aim, F f) const {
-        for (auto rest = list(aim.keys); !rest.empty(); rest = rest.subspan(2 + rest[1])) {
+    void each_key(const CompactTargeting& compact, F f) const {
+        for (auto rest = list(compact.keys); !rest.empty(); rest = rest.subspan(2 + rest[1])) {
             f(rest[0], rest.subspan(2, rest[1]));
         }
     }
@@ -66,7 +66,7 @@ public:
     const Names& names() const { return names_; }
 
 private:
-    Aim::List add(const std::vector<std::string>& texts);
+    CompactTargeting::List add(const std::vector<std::string>& texts);
 
     Names names_;
     std::vector<uint32_t> numbers_;
