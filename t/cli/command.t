@@ -378,20 +378,20 @@ write_file('damaged.seg', $damaged);
 run('spool', 'cat', 'damaged.seg');
 is $exit, 1, 'a damaged length';
 is types(), 'impression conversion click', 'costs that record only';
-like $err, qr/left out $size bytes from byte $at on, which are damaged; what follows is printed\.$/,
+like $err, qr/skipped $size bytes from byte $at, which are damaged; the rest is printed\.$/,
     'with a warning';
 
 write_file('damaged.seg', 'x' . substr $whole, 1);
 run('spool', 'cat', 'damaged.seg');
 is $exit, 1, 'a damaged head';
 is types(), 'impression click conversion click', 'costs no record';
-like $err, qr/left out @{[ length $head ]} bytes from byte 0 on, which are damaged; what follows is printed\.$/, 'with a warning';
+like $err, qr/skipped @{[ length $head ]} bytes from byte 0, which are damaged; the rest is printed\.$/, 'with a warning';
 
 write_file('damaged.seg', substr($whole, 0, length($whole) - length $records[-1]) . 'x' x 200);
 run('spool', 'cat', 'damaged.seg');
 is $exit, 1, 'a damaged end';
 is types(), 'impression click conversion', 'what stands before it is printed';
-like $err, qr/left out 200 bytes from byte \d+ on, which are damaged; nothing follows them\.$/, 'with a warning';
+like $err, qr/skipped 200 bytes from byte \d+, which are damaged; nothing follows\.$/, 'with a warning';
 
 write_file('damaged.seg', $whole . "\0" x 4096);
 run('spool', 'cat', '--count', '--json', 'damaged.seg');

@@ -81,7 +81,7 @@ is_deeply [ grep { qx{$command $_ --help} !~ /^  --json /m } grep { my $at = $_;
 
 for my $case (
     [ 2, qr/^\{"error":"must be|^\{"error":"--by: must be one/, 'report --by week --json' ],
-    [ 2, qr/^\{"error":"\\"nginx-ads campaign\\" needs one of the commands/, 'campaign --json' ],
+    [ 2, qr/^\{"error":"\\"nginx-ads campaign\\" requires one of the commands/, 'campaign --json' ],
     [ 2, qr/^\{"error":"there is no command/, 'campain list --json' ],
     [ 3, qr/^\{"error":"cannot reach PostgreSQL/, 'campaign list --json --db host=/nowhere' ],
     )

@@ -27,7 +27,7 @@ sub at { return tcf(now => $Now, @_) }
 
 run('--header', "Cookie: $Yes");
 is $exit, 0, 'a verdict is a success';
-is $out, "identifiers  yes\npersonalize  yes\nreason       ok: all that spoke said yes\n", 'for people';
+is $out, "identifiers  yes\npersonalize  yes\nreason       ok: all sources consent\n", 'for people';
 is $err, '', 'and nothing else';
 
 run('--header', "Cookie: $Yes", '--header', 'Sec-GPC: 1');

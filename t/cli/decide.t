@@ -298,7 +298,7 @@ subtest 'wrong files and command lines' => sub {
     is $exit, 0, 'a catalog from standard input';
 
     my @usage = (
-        [['--catalog', 'catalog.json'], qr/^nginx-ads: which placements\? Name 1 to 64 of them with --placement, or a request with --request\.$/],
+        [['--catalog', 'catalog.json'], qr/^nginx-ads: which placements\? Name 1 to 64 with --placement, or a request with --request\.$/],
         [['--request', 'request.json'], qr/^nginx-ads: which catalog\? Name a file \(--catalog\), /],
         [[@catalog, '--request', 'request.json', '--geo', 'DE'], qr/--geo/],
         [[@catalog, '--placement', 'p', '--geo', 'Germany'], qr/--geo: must be like US or US-CA, not "Germany"/],
@@ -397,16 +397,16 @@ subtest 'a running node' => sub {
     is $out, '', 'and nothing else';
     run('why', 12, '--status-url', $ngx->url('/none'));
     is $exit, 1, 'another address';
-    like $err, qr{^nginx-ads: http://\S+/none is not the address of an ads_status: it answers 404\.$}, 'is told so';
+    like $err, qr{^nginx-ads: http://\S+/none is not the URL of an ads_status: status 404\.$}, 'is told so';
     run('why', 12, '--status-url', $ngx->url('/status?format=prometheus'));
     is $exit, 1, 'another format';
-    like $err, qr/ is not the address of an ads_status: what it answers is something else\.$/, 'is told so';
+    like $err, qr/ is not the URL of an ads_status: unexpected response\.$/, 'is told so';
 
     $ngx->write_file('html/catalog.json', '{');
     wait_until { status_of($ngx)->{catalog}{error} } 5, 'the refusal';
     run('why', 12, '--status-url', $url);
     is $exit, 0, 'while an edit of the catalog is refused';
-    like $err, qr/^nginx-ads: warning: the node serves an older catalog, its last edit was refused: /, 'that is warned of';
+    like $err, qr/^nginx-ads: warning: the node serves an older catalog: its last edit was refused: /, 'that is warned of';
     $ngx->stop;
     run('why', 12, '--status-url', $url);
     is $exit, 3, 'a node that is gone';
@@ -417,16 +417,16 @@ subtest 'a running node' => sub {
 subtest 'what may answer instead' => sub {
     my $long = '{"catalog":{},"ad_groups":[' . ' ' x (5 << 20) . ']}';
     my @answers = (
-        [ok_answer('<html>'), 1, qr/what it answers is something else\.$/],
-        [ok_answer('[]'), 1, qr/what it answers is something else\.$/],
-        [ok_answer('{"ad_groups":[]}'), 1, qr/what it answers is something else\.$/],
+        [ok_answer('<html>'), 1, qr/unexpected response\.$/],
+        [ok_answer('[]'), 1, qr/unexpected response\.$/],
+        [ok_answer('{"ad_groups":[]}'), 1, qr/unexpected response\.$/],
         [ok_answer('{"ad_groups":[null,7,{}],"catalog":{}}'), 1, qr/there is no ad group 12 in /],
-        [ok_answer($long), 3, qr/the answer is far too long\.$/],
+        [ok_answer($long), 3, qr/the response is too long\.$/],
         ["HTTP/1.0 302 Found\r\nLocation: file:///etc/passwd\r\n\r\n", 1, qr/it answers 302\.$/],
         ["HTTP/1.0 503 Service Unavailable\r\n\r\n", 3, qr/answers 503: the node cannot say now; look into its error log\.$/],
         ["\0\1\2", 3, qr/cannot read /],
         ['', 3, qr/cannot read /],
-        [undef, 3, qr/there was no answer in time; see --timeout\.$/],
+        [undef, 3, qr/there was timed out; see --timeout\.$/],
     );
     for my $case (@answers) {
         my ($answer, $expected, $message) = @$case;
@@ -477,7 +477,7 @@ subtest 'wrong command lines' => sub {
         'is told, without the password';
     run('why', 12, '--status-url', 'http://a b/');
     is $exit, 3, 'an address that is none';
-    like $err, qr/: this is not an address\.$/, 'is told';
+    like $err, qr/: invalid URL\.$/, 'is told';
 };
 
 done_testing();

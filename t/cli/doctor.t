@@ -108,9 +108,9 @@ C
     skip 'no compiler here', 12 if system('cc -shared -fPIC -o shift.so shift.c -ldl 2>/dev/null') != 0;
     local $ENV{LD_PRELOAD} = "$dir/shift.so";
     local $ENV{SHIFT} = 5;
-    finds(examine(), 'clock', 'warning', qr/^the server's is [45]\.\d+ s behind this machine's/, qr/ntp/);
+    finds(examine(), 'clock', 'warning', qr/^the server's clock is [45]\.\d+ s behind this machine's/, qr/ntp/);
     $ENV{SHIFT} = -3600;
-    finds(examine(), 'clock', 'problem', qr/^the server's is 3[56]\d\d\.\d+ s ahead of this machine's/, qr/ntp/);
+    finds(examine(), 'clock', 'problem', qr/^the server's clock is 3[56]\d\d\.\d+ s ahead of this machine's/, qr/ntp/);
 }
 
 # ---- migrations ----------------------------------------------------------------------
@@ -134,7 +134,7 @@ finds($found, 'rights', 'problem', qr/^role edge may not execute ads\.ingest\(\)
 finds($found, 'migrations', 'warning', qr/may not see/, qr/migrate status/);
 $db->run($found->{rights}[2]);
 $found = examine(@edge);
-finds($found, 'rights', 'ok', qr/^role edge may do what a node needs, and no more/);
+finds($found, 'rights', 'ok', qr/^role edge has exactly the privileges that a node needs/);
 finds($found, 'partitions', 'ok', qr/./);
 finds($found, 'indexes', 'ok', qr/./);
 $db->run('GRANT DELETE ON ads.ad_events TO edge');
@@ -247,10 +247,10 @@ sub record {
 my @spool = ('--spool', 'spool');
 finds(examine(@spool), 'spool', 'problem', qr/^cannot read spool: No such file/, qr/ads_spool/);
 mkdir 'spool' or die $!;
-finds(examine(@spool), 'spool', 'ok', qr/^0 segments, 0 bytes, nothing waits/);
+finds(examine(@spool), 'spool', 'ok', qr/^0 segments, 0 bytes, no events are waiting/);
 # A living worker's, which may be shipped up to its end.
 write_file('spool/0000000000001-00000001-1-1-1.open', $head . record(time - 7200));
-finds(examine(@spool), 'spool', 'ok', qr/^1 segment, \d+ bytes, nothing waits/);
+finds(examine(@spool), 'spool', 'ok', qr/^1 segment, \d+ bytes, no events are waiting/);
 write_file('spool/0000000000002-00000001-1-1-2.seg', $head . record(time - 30) . record(time));
 finds(examine(@spool), 'spool', 'ok', qr/^2 segments, .* waits is 3\d s old/);
 write_file('spool/0000000000003-00000001-1-1-3.seg', $head . record(time - 601));

@@ -89,7 +89,7 @@ is $out, "no changes\n", 'that changes nothing';
 is digest(), $imported, 'not a row, and no version';
 
 is run('export', 'demo.json'), 0, 'export to a file';
-is $out, "The catalog is in demo.json.\n", 'says so';
+is $out, "The catalog was written to demo.json.\n", 'says so';
 is run('validate', 'demo.json'), 0, 'what is exported is valid' or diag $err;
 is run('import', 'demo.json'), 0, 'and can be imported';
 is $out, "no changes\n", 'with no changes';

@@ -126,7 +126,7 @@ my ($name) = $partition =~ /(\w+)$/;
 $db->run("DROP TABLE $partition");
 migrate($db);
 is $exit, 0, 'and a third';
-like $out, qr/^made partition $name$/m, 'that makes the partition that is missing';
+like $out, qr/^created partition $name$/m, 'that makes the partition that is missing';
 
 run('migrate', 'status', '--json', '--database', $db->conninfo);
 my $status = json($out);
@@ -153,11 +153,11 @@ is_deeply [@{ json($out) }{ qw(applied dry_run version) }], [[], JSON::PP::false
 is run('migrate', 'status', '--database', 'host=/nowhere dbname=x'), 3, 'no server: an operation failed';
 like $err, qr/^nginx-ads: cannot reach PostgreSQL: .*\/nowhere/, 'that is explained';
 is run('migrate', '--database', 'nonsense'), 2, 'no conninfo: a usage error';
-like $err, qr/^nginx-ads: --database is not a conninfo like /, 'that is explained';
+like $err, qr/^nginx-ads: --database is not a conninfo such as /, 'that is explained';
 {
     local $ENV{ADS_DATABASE} = 'nonsense';
     is run('migrate'), 1, 'the same in the variable is bad input';
-    like $err, qr/^nginx-ads: ADS_DATABASE is no conninfo like /, 'that is explained';
+    like $err, qr/^nginx-ads: ADS_DATABASE is not a conninfo such as /, 'that is explained';
 }
 run('migrate', 'status', '--database', "host=/nowhere password=secret1 dbname=x");
 unlike $out . $err, qr/secret1/, 'a password is never shown';
@@ -382,7 +382,7 @@ my @schemas = map { schema($_) } $old, $db;
 cmp_ok length $schemas[0], '>', 100_000, 'there is a schema to compare';
 ok $schemas[0] eq $schemas[1], 'and it is the same as a new one' or diag "@schemas";
 is $old->value('SELECT count(*) FROM ads.ad_events'), 60_000, 'which are many';
-is indexed($old), 't', 'the indexes are there and valid on all partitions';
+is indexed($old), 't', 'the indexes are present and valid on all partitions';
 is invalid($old), 0, 'and nothing else is left of building them';
 cmp_ok $old->value("SELECT count(*) FROM pg_inherits WHERE inhparent = 'ads.ad_events'::regclass"), '>=', 9, 'old months too';
 like $old->value('EXPLAIN SELECT count(*) FROM ads.ad_events WHERE campaign_id = 7 AND "timestamp" >= \'2026-03-01Z\'

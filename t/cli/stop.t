@@ -101,7 +101,7 @@ subtest 'stop and start' => sub {
     is_deeply [ names($said->{lifted}), $said->{stopped} ], [ [ 'advertiser Acme %231', 'all' ], [] ], 'all of it';
     becomes($ngx, '1 2 3 4', 'as before');
     ($rc, $text) = told('start', '--state', $state, '--campaign', 9);
-    is "$rc $text", "0 None of that was stopped.\nNothing is stopped now.\n", 'what was not stopped';
+    is "$rc $text", "0 Nothing to lift: these were not stopped.\nNothing is stopped now.\n", 'what was not stopped';
 
     ($rc, $text) = told('stop', '--state', $state, '--campaign', 'Autumn sale');
     is "$rc $text", "0 stopped: campaign 2\n", 'a campaign by its name';
@@ -113,7 +113,7 @@ subtest 'a name that the catalog does not have' => sub {
     my @table = (
         [ [ '--campaign', 22 ],               qr/^nginx-ads: campaign 22 is not in the catalog .*catalog\.json: did you mean campaign 2 "Autumn sale"\?$/m ],
         [ [ '--advertiser', 'acme #1' ],      qr/^nginx-ads: advertiser "acme #1" is not in the catalog .*: did you mean "Acme #1"\?$/m ],
-        [ [ '--advertiser', 'quite another' ], qr/^nginx-ads: advertiser "quite another" is not in the catalog \S+catalog\.json; --force stops it all the same\.$/m ],
+        [ [ '--advertiser', 'quite another' ], qr/^nginx-ads: advertiser "quite another" is not in the catalog \S+catalog\.json; use --force to stop it anyway\.$/m ],
         [ [ '--campaign', 'Autumn sail' ],    qr/^nginx-ads: there is no campaign "Autumn sail" in the catalog \S+catalog\.json: did you mean "Autumn sale"\?$/m ],
         [ [ '--campaign', 1, '--campaign', 99_999 ], qr/^nginx-ads: campaign 99999 is not in the catalog/m ],
     );
@@ -166,10 +166,10 @@ subtest 'why, pacing and doctor tell who stopped it' => sub {
     my @bars = @{ JSON::PP::decode_json((told('pacing', '--status-url', $url, '--json'))[1])->{limits} };
     is_deeply [ map { ($_->{stopped} // '') =~ $who ? 1 : 0 } @bars ], [ 1, 1 ], 'pacing --json';
     ($rc, $text) = told('doctor', '--db', 'host=/nowhere', '--status-url', $url);
-    like $text =~ s/\s+/ /gr, qr/warning stop list advertiser own 2: $who\. -> nginx-ads start --advertiser "own 2", once that is settled/, 'doctor';
+    like $text =~ s/\s+/ /gr, qr/warning stop list advertiser own 2: $who\. -> nginx-ads start --advertiser "own 2", once that is resolved/, 'doctor';
     told('stop', '--state', $state, '--campaign', 77, '--force', '--as', 'eve', '--status-url', $url);
     ($rc, $text) = told('doctor', '--db', 'host=/nowhere', '--status-url', $url);
-    like $text =~ s/\s+/ /gr, qr/warning stop list campaign 77: stopped by eve at $MOMENT, but it stops nothing: the catalog does not have it\./, 'doctor, of what stops nothing';
+    like $text =~ s/\s+/ /gr, qr/warning stop list campaign 77: stopped by eve at $MOMENT, but it has no effect: it is not in the catalog\./, 'doctor, of what stops nothing';
     told('start', '--state', $state, '--all', '--status-url', $url);
     becomes($ngx, '1 2 3 4', 'as before');
 };
@@ -207,7 +207,7 @@ subtest 'by hand, and wrong' => sub {
     becomes($ngx, '1 2 4', 'another one');
     write_list("campaign three\n");
     ok wait_until(sub { $ngx->error_log =~ /\[error\].*ads: stop list ".*stopped" refused, the previous one is kept: line 1: "campaign three" does not/ }, 60), 'a wrong one is refused';
-    is open_ones($ngx), '1 2 4', 'and the one before stays';
+    is open_ones($ngx), '1 2 4', 'and the previous one is kept';
     my ($rc, $text) = told('stop', '--state', $state, '--campaign', 4);
     is $rc, 1, 'the command refuses to add to it';
     like $text, qr/stopped: line 1: "campaign three" must name a campaign by its id\.$/, 'with the line';

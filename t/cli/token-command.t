@@ -44,12 +44,12 @@ is $exit, 0, 'a good token';
 is $out, "ok: it is good\n", 'is good';
 run('verify', @Ring, '--now', $Now, '--type', 'impression', $good);
 is $exit, 1, 'not for another event';
-is $out, "wrong_type: it is for another event\n", 'and it says why';
+is $out, "wrong_type: it is for another event type\n", 'and it says why';
 run('verify', @Ring, '--now', $Now, '--json', AdsTest::Ads::flip($good, 300));
 is $exit, 1, 'a changed one';
 is_deeply $Json->decode($out), { valid => JSON::PP::false, reason => 'bad_mac' }, 'for programs';
 run('verify', @Ring, '--now', $Now + 7200, '--click-ttl', '1h', $good);
-is $out, "expired: it is too old\n", 'lives as they are configured';
+is $out, "expired: it has expired\n", 'lives as they are configured';
 
 my %T = (now => $Now);
 my @cases = (
@@ -143,7 +143,7 @@ like $out, qr/^flags       consent, experiment$/m, 'with flags';
 like $out, qr/^mac         ok$/m, 'and the MAC';
 run('inspect', 'x');
 is $exit, 1, 'no token';
-is $err, "nginx-ads: this is no token: it is not 96 characters of base64url, or of an unknown type.\n", 'and why';
+is $err, "nginx-ads: invalid token: it is not 96 characters of base64url, or has an unknown type.\n", 'and why';
 @answers = batch('inspect', { id => 1, token => $full }, { id => 2, token => 'x' }, { id => 3 });
 is_deeply \@answers, [ { id => 1, %shown, mac => 'ok' }, { id => 2, error => 'malformed' }, { id => 3, error => 'token must be a string' } ], 'a batch';
 
@@ -202,7 +202,7 @@ for my $wrong (
     [ 2, qr/must be like type=click, not "click"/,          'mint', @Ring, 'click' ],
     [ 2, qr/--type/,                                        'verify', @Ring, '--type', 'clik', $good ],
     [ 2, qr/--ttl: must be a time like 90m, not "never"/,   'verify', @Ring, '--ttl', 'never', $good ],
-    [ 2, qr/"nginx-ads token" needs one of the commands/ ],
+    [ 2, qr/"nginx-ads token" requires one of the commands/ ],
     [ 3, qr/cannot read none: No such file or directory/,   'verify', '--secret', 'none', $good ],
     [ 1, qr/\.in: no key found/,                            'verify', '--secret', '.in', $good ],
 ) {

@@ -151,7 +151,7 @@ for my $placement (map { $_->{id} } @{ $catalog{placements} }) {
 answers('with traffic', $_, '--state', $state, '--status-url', $url, @at) for @questions,
     [ 18, 'a daily cap that is reached', 'cap', 'ad_group', 18, qr/^daily cap of ad group 18 is reached: 2 of 2 ads today$/, qr/raise the cap/ ],
     [ 19, 'a goal that is reached', 'goal', 'ad_group', 19, qr/^goal of ad group 19 is reached: 2 of 2 impressions$/, qr/raise the goal/ ],
-    [ 27, 'a country that nobody comes from', 'targeting', 'ad_group', 27, qr/^targeting\.geos of ad group 27 kept it from about 1\d\d of today's requests, and it was served for none$/, qr/widen it/ ];
+    [ 27, 'a country that nobody comes from', 'targeting', 'ad_group', 27, qr/^targeting\.geos of ad group 27 kept it from about 1\d\d of today's requests, and it was never served$/, qr/widen it/ ];
 
 subtest 'frequency' => sub {
     is run('why', 29, '--state', $state, '--status-url', $url, @at, '--json'), 0, 'a visitor who has seen it';
@@ -171,12 +171,12 @@ subtest 'visitors without consent' => sub {
     is run('why', 29, '--state', $state, '--status-url', $url, @at, '--json'), 0, 'the same where they are most';
     my $first = json($out)->{causes}[0];
     is_deeply [ @{$first}{qw(reason extent)} ], [qw(consent some)], 'the reason' or diag $out;
-    like $first->{what}, qr/^ad group 29 has a frequency cap, so that visitors without consent share ads_anonymous_cap: it served 2 of them today and refused \d+$/, 'in words';
+    like $first->{what}, qr/^ad group 29 has a frequency cap, so visitors without consent share ads_anonymous_cap: it served 2 of them today and refused \d+$/, 'in words';
     like $first->{remedy}, qr/^raise ads_anonymous_cap .*: nginx-ads consent check$/, 'and what to do';
     $ngx->get('/spot/serve?placement=p22&s=rich') for 1 .. 130;
     run('why', 61, '--state', $state, '--status-url', $url, @at, '--json');
     my ($consent) = grep { $_->{reason} eq 'consent' } @{ json($out)->{causes} };
-    like $consent->{what}, qr/^targeting\.keys of ad group 61 may ask for a key that is used only with consent$/, 'a key that they keep to themselves';
+    like $consent->{what}, qr/^targeting\.keys of ad group 61 may require a key that is used only with consent$/, 'a key that they keep to themselves';
 };
 
 subtest 'the configured node' => sub {
@@ -191,7 +191,7 @@ subtest 'the configured node' => sub {
     write_file('.config/nginx-ads.conf', "state = $state\nstatus_url = http://127.0.0.1:1/status\n");
     is run('why', 18, @at, '--json'), 0, 'one that does not answer';
     is json($out)->{serves}, undef, 'is left out';
-    like $err, qr{^\{"warning":"the node is not asked: cannot read http://127\.0\.0\.1:1/status}, 'with a warning' or diag $err;
+    like $err, qr{^\{"warning":"the node was not queried: cannot read http://127\.0\.0\.1:1/status}, 'with a warning' or diag $err;
     is run('why', 18, '--status-url', 'http://127.0.0.1:1/status', @at), 3, 'unless it was asked for';
     unlink '.config/nginx-ads.conf';
 };

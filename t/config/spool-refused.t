@@ -27,7 +27,7 @@ my @wrong = (
     [ 'a file in its place', qr/\[emerg\] .*ads: invalid value ".*\/occupied" in "ads_spool": not a folder/, sub { $_[0]->write_file('occupied', 'x'); ('occupied') } ],
     [ 'a file as its parent', qr/\[emerg\] .*ads: invalid value ".*file\/spool" in "ads_spool": .*not a (?:folder|directory)/i, sub { $_[0]->write_file('file', 'x'); ('file/spool') } ],
     [ 'a device in its place', qr/\[emerg\] .*ads: invalid value "\/dev\/null" in "ads_spool": not a folder/, sub { ('/dev/null') } ],
-    [ 'a folder without the right to write', qr/\[emerg\] .*ads: invalid value ".*\/sealed" in "ads_spool": its mode does not let its owner write/,
+    [ 'a folder without the right to write', qr/\[emerg\] .*ads: invalid value ".*\/sealed" in "ads_spool": its owner has no write permission/,
         sub { my $path = $_[0]->path('sealed'); mkdir $path, 0555 or die $!; chmod 0555, $path; ('sealed') }, 'user' ],
 );
 

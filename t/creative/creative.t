@@ -131,7 +131,7 @@ is_deeply \@live, [], 'nothing in it is alive';
 # ---- preview --------------------------------------------------------------------------------
 
 is run('creative', 'preview', 'a.html', '--out', 'p.html', '--width', 728, '--height', 90), 0, 'a preview';
-is $out, "The preview is in p.html.\n", 'is written';
+is $out, "The preview was written to p.html.\n", 'is written';
 my $page = read_file('p.html');
 like $page, qr/^<!doctype html><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src https:;/, 'with a policy for the page';
 like $page, qr/<iframe [^>]*width="728" height="90" sandbox="allow-popups allow-popups-to-escape-sandbox" srcdoc="[^"]*"><\/iframe>/, 'and a sandbox';

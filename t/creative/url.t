@@ -20,7 +20,7 @@ is "$out|$err", "allow: pixel.example.com is 93.184.215.14, 2606:4700::1\n|", 'w
 is run('url', 'check', 'https://bad.example.com/', @given), 1, 'one private address is enough';
 is $out, "block: 10.0.0.1 is not public: a private network\n", 'to block it';
 is run('url', 'check', 'https://other.example.com/', @given), 1, 'a name without an answer';
-is $out, "block: no address is known for other.example.com\n", 'is blocked';
+is $out, "block: no address found for other.example.com\n", 'is blocked';
 is run('url', 'check', 'http://pixel.example.com/', @given), 1, 'http';
 is $out, "block: must start with https://\n", 'is blocked';
 is run('url', 'check', 'https://8.8.8.8/'), 0, 'a public address needs no DNS';
@@ -39,9 +39,9 @@ my @lines = (
     ["2\thttps://a.example.com/\ta.example.com=1.1.1.1,127.0.0.1", "2\tblock\t127.0.0.1 is not public: this machine"],
     ["3\thttps://a.example.com/\tb.example.com=1.1.1.1 a.example.com=1.0.0.1", "3\tallow\tpublic"],
     ["4\thttps://a.example.com/\tb.example.com=1.1.1.1;a.example.com=1.0.0.1;", "4\tallow\tpublic"],
-    ["5\thttps://a.example.com/\t", "5\tblock\tno address is known for a.example.com"],
-    ["6\thttps://a.example.com/\ta.example.com=", "6\tblock\tno address is known for a.example.com"],
-    ["7\thttps://a.example.com/\ta.example.com=127.1", "7\tblock\t\"127.1\" is no address"],
+    ["5\thttps://a.example.com/\t", "5\tblock\tno address found for a.example.com"],
+    ["6\thttps://a.example.com/\ta.example.com=", "6\tblock\tno address found for a.example.com"],
+    ["7\thttps://a.example.com/\ta.example.com=127.1", "7\tblock\t\"127.1\" is not an IP address"],
     ["8\thttps://a.example.com/\ta.example.com=fe80::1%eth0", "8\tblock\tfe80::1 is not public: a link-local address"],
     ["9\thttps://a.example.com/\ta.example.com=[2606:4700::1]", "9\tallow\tpublic"],
     ["10\thttps://a.example.com/\tnonsense", "10\tblock\t\"nonsense\" must be HOST=ADDRESS[,ADDRESS]"],

@@ -81,20 +81,20 @@ subtest 'variables' => sub {
 # ---- the command ----------------------------------------------------------------------
 
 subtest 'commands' => sub {
-    my $docs  = slurp('docs/nginx-ads.md');
+    my $index = slurp('docs/commands/README.md');
+    my $docs  = join '', map { slurp($_) } glob 'docs/commands/*.md';
     my @paths = map { /(\S.*)/ ? $1 : () } split /\|/, (said($command, qw(completion bash)) =~ /paths="\|([^"]*)"/)[0];
     cmp_ok scalar @paths, '>', 60, 'many';
-    my ($managed) = $docs =~ /^## Management\n(.*?)^## /ms;
-    my %verbs = map { $_ => 1 } map { split /[ ,]+/ } $managed =~ /^### ([a-z, ]+)$/mg;
+    my %verbs = map { $_ => 1 } map { split /[ ,]+/ } slurp('docs/commands/manage.md') =~ /^## ([a-z, ]+)$/mg;
     my @missing;
     for my $path (@paths) {
         my ($first, $verb) = split / /, $path;
         next if $docs =~ /nginx-ads \Q$path\E\b/;
-        next if $verb && $verbs{$verb} && $docs =~ /^\| \[[^\]]*`(?:nginx-ads )?$first`[^\]]*\]\(#management\)/m;
+        next if $verb && $verbs{$verb} && $index =~ /^\| \[[^\]]*`(?:nginx-ads )?$first`[^\]]*\]\(manage\.md\)/m;
         push @missing, $path;
     }
     is_deeply \@missing, [], 'each is documented';
-    my ($table) = $docs =~ /^\| command \| what it does \|\n(.*?)\n\n/ms;
+    my ($table) = $index =~ /^\| command \| what it does \|\n(.*?)\n\n/ms;
     my %tops = map { (split / /)[0] => 1 } @paths;
     is_deeply [ grep { $table !~ /`(?:nginx-ads )?$_\b/ } sort keys %tops ], [], 'and stands in the table at the top';
 };

@@ -181,7 +181,7 @@ ok +(grep { $_->{table} eq 'experiments' } @{ $json->decode($out) }), 'that of a
 
 # ---- the table of statuses, as the manual has it --------------------------------------------
 
-my ($table) = read_file("$home/docs/nginx-ads.md") =~ /^(\| from \\ to \| draft \| running \|.*?)\n\n/ms;
+my ($table) = read_file("$home/docs/commands/manage.md") =~ /^(\| from \\ to \| draft \| running \|.*?)\n\n/ms;
 my ($heads, undef, @rows) = map { [ map { s/^ | $//gr } /\|([^|]*)(?=\|)/g ] } split /\n/, $table // '';
 is scalar @rows, 3, 'three statuses';
 for my $row (@rows) {
@@ -193,14 +193,14 @@ for my $row (@rows) {
         done('update', $id, '--status', $from) if $from ne 'draft';
         run('experiment', 'update', $id, '--status', $to);
         is $exit, $may[$i] eq 'yes' ? 0 : 1, "$from to $to" or diag $err;
-        like $err, qr/\Anginx-ads: experiment $id is completed and stays so: clone it to begin anew\.\n\z/, 'and why not' if $exit;
+        like $err, qr/\Anginx-ads: experiment $id is completed and cannot be changed: clone it instead\.\n\z/, 'and why not' if $exit;
         done('archive', $id);
     }
 }
 
 # ---- what is wrong --------------------------------------------------------------------------
 
-# 2 runs in ad group 13, 3 is a draft in it, 4 is one in ad group 12, 1 is over.
+# 2 is already running in ad group 13, 3 is a draft in it, 4 is one in ad group 12, 1 is over.
 done('create', '--ad-group', $_->[0], '--variants', $_->[1], '--name', $_->[2], '--set', "id=$_->[3]")
     for [ 13, '41,42', 'Runs', 2 ], [ 13, '42,43', 'Waits', 3 ], [ 12, '31,33', 'Idle', 4 ];
 done('start', 2);
@@ -217,7 +217,7 @@ my @wrong = (
     [ 'an id that is none', 2, [ 'pause', '0' ], qr/the id of an experiment must be a whole number from 1 to 4294967295, not "0"\./ ],
     [ 'a name that nobody has', 1, [ 'pause', 'x' ], qr/there is no experiment "x"\./ ],
     [ 'an unknown ad group', 1, [ 'create', '--ad-group', 99, '--variants', '31,32' ], qr/there is no ad group 99\./ ],
-    [ 'no ad group', 2, [ 'create', '--variants', '31,32' ], qr/experiment create needs --ad-group, or "ad_group" in its file\./ ],
+    [ 'no ad group', 2, [ 'create', '--variants', '31,32' ], qr/experiment create requires --ad-group, or "ad_group" in its file\./ ],
     [ 'an archived ad group', 1, [ 'create', '--ad-group', 15, '--variants', '51,52' ], qr/ad group 15 is archived and stays so/ ],
     [ 'no variants', 1, [@new], qr/experiment $next: variants: is required\./ ],
     [ 'one variant', 1, [ @new, '--variants', '31' ], qr/experiment $next: variants must have 2 to 100 variants, not 1\./ ],
@@ -237,26 +237,26 @@ my @wrong = (
     [ 'dates, which it has not', 1, [ 'update', 4, '--set', 'end=2026-01-01' ], qr/experiment 4.*end/ ],
     [ 'a status that is none', 1, [ 'update', 4, '--status', 'paused' ], qr/experiment 4: status must be one of draft, running, completed, not "paused"\./ ],
     [ 'a new one that is over', 1, [ @new, '--variants', '31,32', '--status', 'completed' ], qr/a new experiment cannot be completed\./ ],
-    [ 'a winner before its end', 1, [ 'update', 4, '--set', 'winner=31' ], qr/an experiment gets its winner when it ends: use experiment stop --winner\./ ],
+    [ 'a winner before its end', 1, [ 'update', 4, '--set', 'winner=31' ], qr/the winner is set when an experiment ends: use experiment stop --winner\./ ],
     [ 'started twice', 1, [ 'start', 2 ], qr/experiment 2 is running, and only a draft can be started\./ ],
-    [ 'two at once', 1, [ 'start', 3 ], qr/experiment 2 runs in ad group 13 already: stop it first\./ ],
-    [ 'two at once by resume', 1, [ 'resume', 3 ], qr/experiment 2 runs in ad group 13 already: stop it first\./ ],
-    [ 'two at once from the beginning', 1, [ 'create', '--ad-group', 13, '--variants', '41,42', '--status', 'running' ], qr/experiment 2 runs in ad group 13 already/ ],
-    [ 'a variant that is paused', 1, [ 'start', 4 ], qr/experiment 4 cannot run: creative 33 is paused, and variants are served only if all of them are active\./ ],
+    [ 'two at once', 1, [ 'start', 3 ], qr/experiment 2 is already running in ad group 13 stop it first\./ ],
+    [ 'two at once by resume', 1, [ 'resume', 3 ], qr/experiment 2 is already running in ad group 13 stop it first\./ ],
+    [ 'two at once from the beginning', 1, [ 'create', '--ad-group', 13, '--variants', '41,42', '--status', 'running' ], qr/experiment 2 is already running in ad group 13 already/ ],
+    [ 'a variant that is paused', 1, [ 'start', 4 ], qr/experiment 4 cannot run: creative 33 is paused, and all variants must be active\./ ],
     [ 'a draft stopped', 1, [ 'stop', 3 ], qr/experiment 3 is a draft, not running\./ ],
     [ 'over and stopped', 1, [ 'stop', 1 ], qr/experiment 1 is completed, not running\./ ],
     [ 'over and started', 1, [ 'start', 1 ], qr/experiment 1 is completed, and only a draft can be started\./ ],
-    (map { [ "over and $_", 1, [ $_, 1 ], qr/experiment 1 is completed and stays so: clone it to begin anew\./ ] } qw(pause resume)),
-    [ 'over and changed', 1, [ 'update', 1, '--name', 'x' ], qr/experiment 1 is completed and stays so: clone it to begin anew\./ ],
-    [ 'a winner from elsewhere', 1, [ 'stop', 2, '--winner', 31 ], qr/creative 31 is no variant of experiment 2\./ ],
+    (map { [ "over and $_", 1, [ $_, 1 ], qr/experiment 1 is completed and cannot be changed: clone it instead\./ ] } qw(pause resume)),
+    [ 'over and changed', 1, [ 'update', 1, '--name', 'x' ], qr/experiment 1 is completed and cannot be changed: clone it instead\./ ],
+    [ 'a winner from elsewhere', 1, [ 'stop', 2, '--winner', 31 ], qr/creative 31 is not a variant of experiment 2\./ ],
     [ 'a winner that nobody knows', 1, [ 'stop', 2, '--winner', 'best' ], qr/there is no creative "best"\./ ],
     [ 'another split while it runs', 1, [ 'update', 2, '--variants', '41:0.9,42:0.1' ], qr/experiment 2 has run, so that only its name can be changed: clone it/ ],
     [ 'another metric while it runs', 1, [ 'update', 2, '--metric', 'conversion' ], qr/experiment 2 has run, / ],
     [ 'another id', 1, [ 'update', 4, '--set', 'id=5' ], qr/the id of experiment 4 cannot be changed\./ ],
     [ 'another ad group', 1, [ 'update', 4, '--file', 'moved.json' ], qr/experiment 4 cannot be moved: clone it/ ],
-    [ 'an id twice', 1, [ @new, '--variants', '31,32', '--set', 'id=1' ], qr/experiment 1 exists already\./ ],
-    [ 'a name twice', 1, [ @new, '--variants', '31,32', '--name', 'Idle' ], qr/the name "Idle" is already that of experiment 4\./ ],
-    [ 'a name of another', 1, [ 'update', 3, '--name', 'Runs' ], qr/the name "Runs" is already that of experiment 2\./ ],
+    [ 'an id twice', 1, [ @new, '--variants', '31,32', '--set', 'id=1' ], qr/experiment 1 already exists\./ ],
+    [ 'a name twice', 1, [ @new, '--variants', '31,32', '--name', 'Idle' ], qr/the name "Idle" is already used by experiment 4\./ ],
+    [ 'a name of another', 1, [ 'update', 3, '--name', 'Runs' ], qr/the name "Runs" is already used by experiment 2\./ ],
     [ 'nothing to change', 2, [ 'update', 4 ], qr/experiment update needs something to change/ ],
     [ 'a broken file', 1, [ 'create', '--file', 'bad.json' ], qr/bad\.json: line 1, column / ],
     [ 'a filter that is none', 2, [ 'list', '--status', 'paused' ], qr/--status must be draft, running or completed, not "paused"\./ ],

@@ -93,7 +93,7 @@ subtest 'the vectors' => sub {
     like $out, qr/^Experiment 3 "Image or text"  running, ad group 12$/m, 'for people: a head';
     like $out, qr/^ +122 +50\.0% +100,000 +1,050 +1\.050% +\+0\.050 ± \d\.\d+ +0\.33$/m, 'a table';
     like $out, qr/^ +121  +\|-*o-*\|$/m, 'a plot of the intervals';
-    like $out, qr/^open: no variant stands out yet\.$/m, 'and the verdict';
+    like $out, qr/^open: no significant difference yet\.$/m, 'and the verdict';
 };
 
 # ---- verdicts ----------------------------------------------------------------------------
@@ -128,7 +128,7 @@ subtest 'no winner' => sub {
     is $pg->value('SELECT status FROM ads.experiments WHERE id = 4'), 'running', 'too few trials say nothing';
     is $pg->value('SELECT count(*) FROM ads.experiment_looks WHERE experiment_id = 4'), 0, 'and such a look does not count';
     run('experiment', 'analyze', 4);
-    like $out, qr/^too_few: each variant needs 1000 trials/m, 'which is said';
+    like $out, qr/^too_few: each variant requires 1000 trials/m, 'which is said';
     trials(5, 141, 821_588 / 20, 100);
     trials(5, 142, 30_000,       3000);
     check();
@@ -154,7 +154,7 @@ subtest 'start and stop' => sub {
     is run('experiment', 'start', 6), 1, 'once';
     like $err, qr/experiment 6 is running, and only a draft can be started/, 'and why';
     is run('experiment', 'stop', 6, '--winner', 121), 1, 'a winner from elsewhere';
-    like $err, qr/creative 121 is no variant of experiment 6/, 'is none';
+    like $err, qr/creative 121 is not a variant of experiment 6/, 'is none';
     is run('experiment', 'stop', 6, '--winner', 151), 0, 'a winner of its own' or diag $err;
     is join(' ', $pg->column('SELECT weight FROM ads.creatives WHERE ad_group_id = 15 ORDER BY id')), '3 0 3 4', 'gets the traffic';
     is run('experiment', 'stop', 6), 1, 'over is over';
@@ -163,7 +163,7 @@ subtest 'start and stop' => sub {
     $pg->run(q{BEGIN; INSERT INTO ads.experiments (id, ad_group_id) VALUES (9, 14);
         INSERT INTO ads.variants (experiment_id, creative_id, ad_group_id, share) VALUES (9, 141, 14, 0.5), (9, 142, 14, 0.5); COMMIT});
     is run('experiment', 'start', 9), 1, 'one at a time in an ad group';
-    like $err, qr/experiment 5 runs in ad group 14 already: stop it first/, 'is enough';
+    like $err, qr/experiment 5 is already running in ad group 14 stop it first/, 'is enough';
     run('experiment', 'list', '--json', '--status', 'completed');
     is_deeply [ map { [ @$_{ qw(id winner) } ] } @{ json($out) } ], [ [ 3, 122 ], [ 4, undef ], [ 6, 151 ], [ 8, 174 ] ], 'the list';
     run('experiment', 'list');

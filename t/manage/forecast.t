@@ -86,7 +86,7 @@ is $err, qq(nginx-ads: there is no campaign "Autum".\n), 'is named';
 is summary(6), 'Will deliver 100 % of its budget by 19 Nov, before the flight ends on 30 Dec.', 'early is early';
 is summary(2), "Will deliver 25 % of each day's budget until 26 Nov.", 'a daily budget is not used up';
 is summary(3), 'Will deliver 0 % of its budget: nothing was spent in the last 7 days.', 'nothing spent';
-is summary(4), 'Has no budget and no goal, and spent nothing in the last 7 days.', 'nothing to deliver';
+is summary(4), 'No budget, no goal, and no spend in the last 7 days.', 'nothing to deliver';
 is summary(5), 'Will deliver 100 % of its budget by 19 Dec 2027.', 'in another year';
 is forecast(1)->{summary}, 'Will deliver 54 % of its budget by 30 Dec.', 'also for programs';
 is forecast(1)->{deliver_by}, '2026-12-30', 'with the day';
@@ -106,7 +106,7 @@ INSERT INTO ads.event_hours VALUES ('2026-11-16T10:00:00Z', 8, 81, 31, 'home-top
 SQL
 is summary(8), 'Will deliver 66 % of its goal by 26 Nov.', 'by its goals';
 like $out, qr/^  goals of its ad groups: 1,500 of 3,010, 2,010 in the end$/m, 'in figures';
-is summary(9), 'Starts on 1 Jan 2027: there is nothing to forecast by yet.', 'not begun';
+is summary(9), 'Starts on 1 Jan 2027: no data for a forecast yet.', 'not begun';
 is summary(10), 'Delivered 25 % of its budget by 31 Oct.', 'over';
 $pg->run('DELETE FROM ads.ad_groups WHERE id > 12; DELETE FROM ads.campaigns WHERE id > 6; DELETE FROM ads.event_hours WHERE campaign_id = 8');
 $pg->run(q{UPDATE ads.campaigns SET status = 'paused' WHERE id = 1});

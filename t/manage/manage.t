@@ -230,7 +230,7 @@ is done('placement', 'show', 'home-top')->{status}, 'active', 'and resumed';
 $db->run(q{UPDATE ads.campaigns SET status = 'completed', starts_at = NULL, ends_at = '2026-01-01T00:00:00Z' WHERE id = 1});
 run('campaign', 'resume', 1);
 is $exit, 1, 'a campaign that is over';
-like $err, qr/campaign 1 ended at 2026-01-01 01:00:00 Europe\/Berlin: give it a later end to make it active\./, 'needs a later end';
+like $err, qr/campaign 1 ended at 2026-01-01 01:00:00 Europe\/Berlin: set a later end to make it active\./, 'needs a later end';
 done('campaign', 'update', 1, '--name', 'Autumn');
 is campaign(1)->{status}, 'completed', 'another change leaves it completed';
 done('campaign', 'update', 1, '--end', '2098-12-31');
@@ -348,7 +348,7 @@ is_deeply [ @$banner{qw(type width height)} ], [ 'image', 728, 90 ], 'an image t
 like $banner->{content}{src}, qr{^/pictures/[0-9a-f]{32}\.png$}, 'and its address';
 is scalar(my @stored = glob 'images/*.png'), 1, 'where nginx serves it';
 run('creative', 'preview', 'Banner', '--site', 'https://www.example.com', '--out', 'banner.html');
-is $out, "The preview is in banner.html.\n", 'a preview of what is stored, by name' or diag $err;
+is $out, "The preview was written to banner.html.\n", 'a preview of what is stored, by name' or diag $err;
 like read_file('banner.html'), qr{<h1>Creative \d+: Banner</h1>\n<iframe [^>]*width="728" height="90".*https://www\.example\.com/pictures/[0-9a-f]+\.png}s, 'shows it';
 run('creative', 'preview', $made->{id});
 like $out, qr{&lt;h2&gt;T&lt;/h2&gt;&lt;p&gt;B&lt;/p&gt;}, 'or by id, a native one';
@@ -364,7 +364,7 @@ my $net = done('ad-group', 'create', '--campaign', 'Trap', '--name', 'Net', '--p
 my @ad = ('creative', 'create', '--ad-group', 'Net', '--type', 'html', '--markup', 'x', '--click-url', 'https://x.example/');
 run(@ad, '--width', 320, '--height', 50, '--strict');
 is $exit, 1, '--strict refuses what fits nowhere';
-like $err, qr/^nginx-ads: creative \d+ is HTML of 320×50, which fits no placement of its ad group: side is 300×250\. --strict makes that an error\.$/m, 'and says why';
+like $err, qr/^nginx-ads: creative \d+ is HTML of 320×50, which fits no placement of its ad group: side is 300×250\. refused because of --strict\.$/m, 'and says why';
 is_deeply done('creative', 'list', '--ad-group', 'Net'), [], 'nothing is written';
 run(@ad, '--width', 320, '--height', 50);
 like $err, qr/^nginx-ads: warning: creative \d+ is HTML of 320×50/m, 'else it is a warning';

@@ -143,7 +143,7 @@ subtest 'a failing task' => sub {
         CREATE TRIGGER no BEFORE UPDATE ON ads.campaigns FOR EACH ROW WHEN (NEW.status = 'completed') EXECUTE FUNCTION public.no()});
     clock('2026-11-16T12:05:00Z');
     is tick(), 3, 'makes the exit code 3';
-    like $err, qr/^\S+Z \[lifecycle\] complete-campaigns failed, and is tried again: out of order/m, 'is logged';
+    like $err, qr/^\S+Z \[lifecycle\] complete-campaigns failed and will be retried: out of order/m, 'is logged';
     is statuses(), '1active 2active', 'and does not stop the others';
     run('scheduler', 'status', '--json');
     my %status = map { $_->{task} => $_ } @{ json($out)->{tasks} };

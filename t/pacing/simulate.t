@@ -62,7 +62,7 @@ subtest 'what it says' => sub {
     run('simulate', @short, '--plot', 'day.svg');
     is $exit, 0, 'a day';
     is $err, '', 'without a complaint, and no progress in a file';
-    like $out, qr/^2026-11-16, the last of 1 day; bursty traffic, [\d,]+ requests in all;\s8\s%\sof\sthe\spixels\slost;\sseed\s1$/m, 'says what was simulated';
+    like $out, qr/^2026-11-16, the last of 1 day; bursty traffic, [\d,]+ requests in total;\s8\s%\sof\sthe\spixels\slost;\sseed\s1$/m, 'says what was simulated';
     like $out, qr/^ +aim +delivered +billed +over +RMSE +worst min +dark +done\n10 +100,000 +100\.000% +9\d\.\d\d% +0 /m, 'a table';
     like $out, qr/^10, adaptive, 100,000 impressions: \* delivered \. target\n +100% \|.*\*\n/m, 'a chart';
     like $out, qr/^ +12am +6am +12pm +6pm +12am$/m, 'with its hours';
@@ -86,13 +86,13 @@ subtest 'what is wrong' => sub {
         [2, qr/--pixel-loss: must be a share like 8% or 0\.08, not "2"/, '--pixel-loss', '2'],
         [2, qr/--strategy: must be one of probabilistic, asap, even, pid, adaptive, not "fast"/, '--strategy', 'fast'],
         [2, qr/--outage-at: must be a time of day like 19:00, not "24:00"/, '--traffic', 'outage', '--outage-at', '24:00'],
-        [2, qr/--outage-at needs --traffic outage/, '--outage-at', '19:00'],
-        [2, qr/--compare is for all strategies: leave --strategy out/, '--strategy', 'even', '--compare'],
-        [2, qr/--traffic must be flat, diurnal, bursty, outage or a file like day\.csv, not "burst": did you mean "bursty"\?/, '--traffic', 'burst'],
+        [2, qr/--outage-at requires --traffic outage/, '--outage-at', '19:00'],
+        [2, qr/--compare excludes --strategy: it runs all strategies/, '--strategy', 'even', '--compare'],
+        [2, qr/--traffic must be flat, diurnal, bursty, outage or a file such as day\.csv, not "burst": did you mean "bursty"\?/, '--traffic', 'burst'],
         [2, qr/--at must be 6 days after 2026-02-01 or later/, '--at', '2026-01-05T00:00:00Z'],
         [3, qr/cannot read none\.csv/, '--traffic', 'none.csv'],
         [1, qr/bad\.csv: line 3 must be TIME,REQUESTS_PER_MINUTE like "09:30,120", later than the previous line, not "08:00,5"/, '--traffic', 'bad.csv'],
-        [1, qr/zero\.csv: there are no requests in it/, '--traffic', 'zero.csv'],
+        [1, qr/zero\.csv: no requests found/, '--traffic', 'zero.csv'],
         [1, qr/there is no placement "q"/, '--request', 'request.json'],
     );
     write_file('bad.csv', "time,requests\n09:00,5\n08:00,5\n");

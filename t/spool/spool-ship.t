@@ -66,7 +66,7 @@ cmp_ok $segments, '>', 0, 'segments that nginx has closed';
 $pg->stop;
 ($exit, $said) = ship();
 is $exit, 3, 'PostgreSQL is down: it fails';
-like $said, qr/nothing more can be sent; what was not stays in the spool\./, 'and says so';
+like $said, qr/shipping stopped; unsent events remain in the spool\./, 'and says so';
 is scalar(() = glob "$folder/*.seg"), $segments, 'the segments are there';
 like qx($command spool ship --database '$conninfo' '$folder/nothing' 2>&1), qr/cannot read .*nothing: No such file or directory/, 'a folder that is not there';
 is_deeply [ $ngx->problems(allow => [qr/exited on signal 9/]) ], [], 'no alert';

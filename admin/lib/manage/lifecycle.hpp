@@ -1,5 +1,5 @@
 // What may become of a campaign, an ad group or a creative, and of an experiment.
-// docs/nginx-ads.md has the same tables.
+// docs/commands/manage.md has the same tables.
 #pragma once
 
 #include "core/base/types.hpp"

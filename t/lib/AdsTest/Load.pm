@@ -468,7 +468,7 @@ sub turn {
         my $conn = $self->{conns}{$fd};
         if    ($ready > 0 && vec($w, $fd, 1)) { send_request($self, $conn) }
         elsif ($ready > 0 && vec($r, $fd, 1)) { receive($self, $conn, $$stop) }
-        elsif ($now > $conn->{deadline}) { over($self, $conn, 'FAILED', 'no answer in time') }
+        elsif ($now > $conn->{deadline}) { over($self, $conn, 'FAILED', 'timed out') }
     }
     return;
 }
