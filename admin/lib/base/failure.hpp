@@ -9,7 +9,7 @@
 namespace ads::admin {
 
 // Kinds of failure, by the exit code of the command. Documented in --help and
-// docs/nginx-ads.md: scripts rely on them.
+// docs/commands/README.md: scripts rely on them.
 enum class Exit : int {
     ok = 0,
     bad_input = 1,  // what was read is wrong
