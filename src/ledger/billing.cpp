@@ -13,26 +13,23 @@ BucketTimes Billing::budget_times(const GroupRecord& group, const LocalDay& day)
     return day.times(image_.campaign_of(group).budget_type == BudgetType::daily);
 }
 
-Billing::Limits Billing::impression_limits(const GroupRecord& group) const noexcept {
+Billing::Limits Billing::limits(const GroupRecord& group, uint64_t cap, EventType on) noexcept {
     Limits limits;
-    if (group.impression_cap > 0) {
-        limits.day = group.impression_cap;
+    if (cap > 0) {
+        limits.day = cap;
     }
-    if (group.goal > 0 && group.goal_on == EventType::impression) {
+    if (group.goal > 0 && group.goal_on == on) {
         limits.lifetime = group.goal;
     }
     return limits;
 }
 
-Billing::Limits Billing::click_limits(const GroupRecord& group) const noexcept {
-    Limits limits;
-    if (group.click_cap > 0) {
-        limits.day = group.click_cap;
-    }
-    if (group.goal > 0 && group.goal_on == EventType::click) {
-        limits.lifetime = group.goal;
-    }
-    return limits;
+Billing::Limits Billing::impression_limits(const GroupRecord& group) noexcept {
+    return limits(group, group.impression_cap, EventType::impression);
+}
+
+Billing::Limits Billing::click_limits(const GroupRecord& group) noexcept {
+    return limits(group, group.click_cap, EventType::click);
 }
 
 Billing::Limits Billing::budget_limits(const GroupRecord& group) const noexcept {

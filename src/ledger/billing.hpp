@@ -58,8 +58,9 @@ private:
         uint64_t lifetime = pacing::kUnlimited;
     };
 
-    Limits impression_limits(const GroupRecord& group) const noexcept;
-    Limits click_limits(const GroupRecord& group) const noexcept;
+    static Limits limits(const GroupRecord& group, uint64_t cap, EventType on) noexcept;
+    static Limits impression_limits(const GroupRecord& group) noexcept;
+    static Limits click_limits(const GroupRecord& group) noexcept;
     Limits budget_limits(const GroupRecord& group) const noexcept;
     uint32_t budget_slot(const GroupRecord& group) const noexcept;
     bool clicks_left(uint32_t group, Day day) const noexcept;

@@ -1,12 +1,11 @@
 #include "cli/common/batch.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <new>
+
+#include "lib/base/files.hpp"
 
 namespace ads::cli {
 
@@ -67,15 +66,8 @@ Exit run_batch(const BatchHandler& handle) {
     std::string waiting;
     char buffer[65536];
     for (;;) {
-        const ssize_t size = read(STDIN_FILENO, buffer, sizeof buffer);
-        if (size < 0 && errno == EINTR) {
-            continue;
-        }
-        if (size < 0) {
-            throw Failure(Exit::failed,
-                          fmt::format("cannot read standard input: {}.", std::strerror(errno)));
-        }
-        std::string_view text(buffer, static_cast<size_t>(size));
+        const size_t size = read_stdin(buffer, sizeof buffer);
+        std::string_view text(buffer, size);
         for (size_t end = text.find('\n'); end != text.npos; end = text.find('\n')) {
             waiting += text.substr(0, end);
             text.remove_prefix(end + 1);

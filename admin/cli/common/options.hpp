@@ -58,4 +58,11 @@ inline Validator is_moment_or_number() {
         "TIME");
 }
 
+inline void add_decision_time(Arguments& app, std::string& time) {
+    app.add_option("--now", time,
+                   "Time of the decision, RFC 3339 or seconds since 1970 (default now)")
+        ->check(is_moment_or_number())
+        ->option_text("TIME");
+}
+
 }  // namespace ads::cli

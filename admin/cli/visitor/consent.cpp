@@ -237,10 +237,7 @@ void add_check(Arguments& consent, Command& chosen) {
                     "GPP string")
         ->check(whole_number(1, 65'535))
         ->option_text("ID");
-    app->add_option("--now", options->now,
-                    "Time of the decision, RFC 3339 or seconds since 1970 (default now)")
-        ->check(is_moment_or_number())
-        ->option_text("TIME");
+    add_decision_time(*app, options->now);
     app->add_flag("--json", options->json, "Print JSON");
     app->add_flag("--batch", options->batch,
                   "Read JSON requests from standard input, one per line: id, headers, query,\n"

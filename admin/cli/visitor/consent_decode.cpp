@@ -120,10 +120,7 @@ void add_consent_decode(Arguments& consent, Command& chosen) {
     app->add_option("--vendor", options->vendor, "Id in the Global Vendor List")
         ->check(whole_number(1, 65'535))
         ->option_text("ID");
-    app->add_option("--now", options->now,
-                    "Time of the decision, RFC 3339 or seconds since 1970 (default now)")
-        ->check(is_moment_or_number())
-        ->option_text("TIME");
+    add_decision_time(*app, options->now);
     app->add_flag("--json", options->json, "Print JSON");
     app->footer("Example:\n  nginx-ads consent decode DBABLA~BVVVkkkkkpFY.YA");
     app->callback([options, &chosen] { chosen = [options] { return decode(*options); }; });

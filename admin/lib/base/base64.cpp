@@ -1,39 +1,22 @@
 #include "lib/base/base64.hpp"
 
-#include <array>
-#include <cstdint>
+#include <openssl/evp.h>
 
 namespace ads::admin {
 
 namespace {
 
-constexpr std::string_view kAlphabet =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-constexpr auto kValues = [] {
-    std::array<int8_t, 256> values{};
-    values.fill(-1);
-    for (size_t i = 0; i < kAlphabet.size(); i++) {
-        values[static_cast<uint8_t>(kAlphabet[i])] = static_cast<int8_t>(i);
-    }
-    return values;
-}();
+const unsigned char* bytes_of(std::string_view text) noexcept {
+    return reinterpret_cast<const unsigned char*>(text.data());
+}
 
 }  // namespace
 
 std::string base64(std::string_view bytes) {
-    std::string out;
-    out.reserve((bytes.size() + 2) / 3 * 4);
-    const auto byte = [&](size_t i) {
-        return i < bytes.size() ? static_cast<uint32_t>(static_cast<uint8_t>(bytes[i])) : 0;
-    };
-    for (size_t i = 0; i < bytes.size(); i += 3) {
-        const uint32_t group = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
-        out += kAlphabet[group >> 18];
-        out += kAlphabet[group >> 12 & 63];
-        out += i + 1 < bytes.size() ? kAlphabet[group >> 6 & 63] : '=';
-        out += i + 2 < bytes.size() ? kAlphabet[group & 63] : '=';
-    }
+    std::string out((bytes.size() + 2) / 3 * 4 + 1, '\0');  // and OpenSSL's terminating zero
+    const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()), bytes_of(bytes),
+                                     static_cast<int>(bytes.size()));
+    out.resize(static_cast<size_t>(size));
     return out;
 }
 
@@ -41,27 +24,16 @@ std::optional<std::string> from_base64(std::string_view text) {
     if (text.size() % 4 != 0) {
         return std::nullopt;
     }
-    const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
-    text.remove_suffix(padding);
-    std::string out;
-    out.reserve(text.size() / 4 * 3 + 3);
-    uint32_t bits = 0;
-    unsigned count = 0;
-    for (const char c : text) {
-        const int value = kValues[static_cast<uint8_t>(c)];
-        if (value < 0) {
-            return std::nullopt;
-        }
-        bits = bits << 6 | static_cast<uint32_t>(value);
-        count += 6;
-        if (count >= 8) {
-            count -= 8;
-            out += static_cast<char>(bits >> count & 0xff);
-        }
+    std::string out(text.size() / 4 * 3, '\0');
+    const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()), bytes_of(text),
+                                     static_cast<int>(text.size()));
+    if (size < 0) {
+        return std::nullopt;
     }
-    // Spare bits would be a second spelling of the same bytes.
-    const bool spare = (bits & ((1u << count) - 1)) != 0;
-    return spare ? std::nullopt : std::optional(std::move(out));
+    const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
+    out.resize(static_cast<size_t>(size) - padding);
+    // OpenSSL ignores white space around the text and spare bits at its end.
+    return base64(out) == text ? std::optional(std::move(out)) : std::nullopt;
 }
 
 }  // namespace ads::admin

@@ -22,22 +22,13 @@ constexpr mode_t kPrivate = 0600;
                   fmt::format("cannot {} {}: {}.", doing, shown_name(path), std::strerror(error)));
 }
 
-std::string read_stdin() {
+std::string read_all_of_stdin() {
     std::string text;
     char buffer[65536];
-    for (;;) {
-        const ssize_t size = read(STDIN_FILENO, buffer, sizeof buffer);
-        if (size < 0 && errno == EINTR) {
-            continue;
-        }
-        if (size < 0) {
-            fail("read", std::string(kStdin), errno);
-        }
-        if (size == 0) {
-            return text;
-        }
-        text.append(buffer, static_cast<size_t>(size));
+    while (const size_t size = read_stdin(buffer, sizeof buffer)) {
+        text.append(buffer, size);
     }
+    return text;
 }
 
 bool write_whole(int fd, std::string_view text) noexcept {
@@ -77,9 +68,21 @@ void exchange(const std::string& path, std::string_view text, mode_t mode) {
 
 }  // namespace
 
+size_t read_stdin(char* to, size_t size) {
+    for (;;) {
+        const ssize_t got = read(STDIN_FILENO, to, size);
+        if (got >= 0) {
+            return static_cast<size_t>(got);
+        }
+        if (errno != EINTR) {
+            fail("read", std::string(kStdin), errno);
+        }
+    }
+}
+
 std::string read_input(const std::string& path) {
     if (path == kStdin) {
-        return read_stdin();
+        return read_all_of_stdin();
     }
     std::string text;
     if (const int error = read_file(path.c_str(), text); error != 0) {

@@ -13,7 +13,10 @@ inline constexpr std::string_view kStdin = "-";
 // The whole file, or standard input for "-". Throws Failure.
 std::string read_input(const std::string& path);
 
-// How messages call it.
+// Reads what is available of standard input; 0 at its end. Throws Failure.
+size_t read_stdin(char* to, size_t size);
+
+// The name of the file in messages.
 std::string shown_name(const std::string& path);
 
 // Writes a file that only its owner may read. An existing one is replaced

@@ -1,58 +1,38 @@
 #include "lib/base/text.hpp"
 
-#include <cstdint>
+#include <simdjson.h>
+
+#include <algorithm>
 
 namespace ads::admin {
 
 namespace {
 
-// The length of the character that begins the text; 0 if none does.
+// The length of the character that begins the text; 0 if it is invalid.
 size_t character(std::string_view text) noexcept {
-    const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-    const uint8_t first = byte(0);
-    if (first < 0x80) {
-        return 1;
-    }
-    const size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    if (first < 0xc2 || first > 0xf4 || text.size() < size) {
-        return 0;
-    }
-    for (size_t i = 1; i < size; i++) {
-        if ((byte(i) & 0xc0) != 0x80) {
-            return 0;
+    for (size_t size = 1; size <= std::min<size_t>(4, text.size()); size++) {
+        if (simdjson::validate_utf8(text.data(), size)) {
+            return size;
         }
     }
-    // Neither overlong forms, nor surrogates, nor beyond U+10FFFF.
-    const uint8_t second = byte(1);
-    const bool outside = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
-                         (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
-    return outside ? 0 : size;
+    return 0;
 }
 
 }  // namespace
 
 bool valid_utf8(std::string_view text) noexcept {
-    while (!text.empty()) {
-        const size_t size = character(text);
-        if (size == 0) {
-            return false;
-        }
-        text.remove_prefix(size);
-    }
-    return true;
+    return simdjson::validate_utf8(text.data(), text.size());
 }
 
 std::string repaired_utf8(std::string_view text) {
+    if (valid_utf8(text)) {
+        return std::string(text);
+    }
     std::string repaired;
     while (!text.empty()) {
         const size_t size = character(text);
-        if (size == 0) {
-            repaired += "\xef\xbf\xbd";
-            text.remove_prefix(1);
-        } else {
-            repaired += text.substr(0, size);
-            text.remove_prefix(size);
-        }
+        repaired += size == 0 ? "\xef\xbf\xbd" : text.substr(0, size);
+        text.remove_prefix(std::max<size_t>(1, size));
     }
     return repaired;
 }

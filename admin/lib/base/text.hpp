@@ -1,4 +1,4 @@
-// Text from outside that has to become JSON or a message, and counts in messages.
+// Texts from outside, made safe for JSON and messages, and numbers in messages.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,10 @@ namespace ads::admin {
 
 bool valid_utf8(std::string_view text) noexcept;
 
-// Each byte that is no part of a character becomes U+FFFD.
+// Replaces each byte that is not part of a character by U+FFFD.
 std::string repaired_utf8(std::string_view text);
 
-// Without control characters: what comes from a file or the network must not
-// steer the terminal.
+// Without control characters: text from a file or the network must not control the terminal.
 std::string printable(std::string_view text);
 
 // 1,234,567

@@ -1,102 +1,13 @@
 #include "core/base/ip_address.hpp"
 
-#include <algorithm>
-#include <charconv>
+#include <arpa/inet.h>
+
 #include <cstdio>
 #include <utility>
 
 namespace ads {
 
 namespace {
-
-// Takes 0 … 255 off the front, written in the one way.
-std::optional<uint8_t> take_octet(std::string_view& text) {
-    const size_t size = std::min(text.find_first_not_of("0123456789"), text.size());
-    if (size == 0 || size > 3 || (size > 1 && text[0] == '0')) {
-        return std::nullopt;
-    }
-    unsigned value = 0;
-    std::from_chars(text.data(), text.data() + size, value);
-    text.remove_prefix(size);
-    return value <= 255 ? std::optional(static_cast<uint8_t>(value)) : std::nullopt;
-}
-
-bool parse_v4(std::string_view text, uint8_t* to) {
-    for (int i = 0; i < 4; i++) {
-        if (i > 0) {
-            if (!text.starts_with('.')) {
-                return false;
-            }
-            text.remove_prefix(1);
-        }
-        const auto octet = take_octet(text);
-        if (!octet) {
-            return false;
-        }
-        to[i] = *octet;
-    }
-    return text.empty();
-}
-
-// Groups of four hex digits between colons; the last may be an IPv4 address.
-// Appends to bytes[0 … size).
-bool parse_groups(std::string_view text, uint8_t (&bytes)[16], size_t& size) {
-    size = 0;
-    while (!text.empty()) {
-        const size_t end = std::min(text.find(':'), text.size());
-        const std::string_view group = text.substr(0, end);
-        const bool last = end == text.size();
-        if (last && group.find('.') != group.npos) {
-            if (size > 12 || !parse_v4(group, bytes + size)) {
-                return false;
-            }
-            size += 4;
-            return true;
-        }
-        unsigned value = 0;
-        const auto [stop, error] =
-            std::from_chars(group.data(), group.data() + group.size(), value, 16);
-        if (group.empty() || group.size() > 4 || size > 14 || error != std::errc() ||
-            stop != group.data() + group.size()) {
-            return false;
-        }
-        bytes[size++] = static_cast<uint8_t>(value >> 8);
-        bytes[size++] = static_cast<uint8_t>(value);
-        if (last) {
-            return true;
-        }
-        text.remove_prefix(end + 1);
-        if (text.empty()) {  // "1:"
-            return false;
-        }
-    }
-    return true;
-}
-
-std::optional<IpAddress> parse_v6(std::string_view text) {
-    IpAddress address;
-    address.v6 = true;
-    uint8_t front[16];
-    uint8_t back[16];
-    size_t front_size = 0;
-    size_t back_size = 0;
-    const size_t gap = text.find("::");
-    const bool compressed = gap != text.npos;
-    // A dotted quad may only end the whole of it.
-    if (compressed && text.substr(0, gap).find('.') != text.npos) {
-        return std::nullopt;
-    }
-    if (!parse_groups(text.substr(0, gap), front, front_size) ||
-        (compressed && !parse_groups(text.substr(gap + 2), back, back_size))) {
-        return std::nullopt;
-    }
-    if (compressed ? front_size + back_size > 14 : front_size != 16) {
-        return std::nullopt;
-    }
-    std::copy_n(front, front_size, address.bytes.begin());
-    std::copy_n(back, back_size, address.bytes.end() - static_cast<ptrdiff_t>(back_size));
-    return address;
-}
 
 // The first of the longest runs of groups that are zero: where, how many.
 std::pair<size_t, size_t> longest_zeros(const std::array<uint8_t, 16>& bytes) {
@@ -170,11 +81,16 @@ constexpr Network kPublicV6 = {{0x20}, 3, nullptr};
 }  // namespace
 
 std::optional<IpAddress> parse_ip(std::string_view text) {
-    if (text.find(':') != text.npos) {
-        return parse_v6(text);
+    char copy[INET6_ADDRSTRLEN];
+    if (text.size() >= sizeof copy || text.find('\0') != text.npos) {
+        return std::nullopt;
     }
+    copy[text.copy(copy, text.size())] = '\0';
     IpAddress address;
-    return parse_v4(text, address.bytes.data()) ? std::optional(address) : std::nullopt;
+    address.v6 = text.find(':') != text.npos;
+    return inet_pton(address.v6 ? AF_INET6 : AF_INET, copy, address.bytes.data()) == 1
+               ? std::optional(address)
+               : std::nullopt;
 }
 
 std::string ip_text(const IpAddress& address) {

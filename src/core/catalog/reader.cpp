@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/base/edit_distance.hpp"
 #include "core/catalog/limits.hpp"
 
 namespace ads::catalog {
@@ -31,35 +32,12 @@ std::string in_words(double value) {
     return text;
 }
 
-// Edits (insert, delete, replace, swap neighbours) from a to b.
-size_t distance(std::string_view a, std::string_view b) {
-    std::vector<size_t> before(b.size() + 1);
-    std::vector<size_t> above(b.size() + 1);
-    std::vector<size_t> row(b.size() + 1);
-    for (size_t j = 0; j <= b.size(); j++) {
-        above[j] = j;
-    }
-    for (size_t i = 1; i <= a.size(); i++) {
-        row[0] = i;
-        for (size_t j = 1; j <= b.size(); j++) {
-            row[j] =
-                std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (a[i - 1] != b[j - 1])});
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-                row[j] = std::min(row[j], before[j - 2] + 1);
-            }
-        }
-        std::swap(before, above);
-        std::swap(above, row);
-    }
-    return above[b.size()];
-}
-
 std::string unknown_key(std::string_view key, const std::string_view* known, size_t count) {
     std::string message = "unknown key " + quoted(key);
     std::string_view best;
     size_t best_distance = 3;
     for (size_t i = 0; i < count && key.size() <= 32; i++) {
-        const size_t d = distance(key, known[i]);
+        const size_t d = edit_distance(key, known[i]);
         if (d < best_distance && d * 2 < known[i].size() + 1) {
             best_distance = d;
             best = known[i];
