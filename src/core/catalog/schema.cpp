@@ -172,7 +172,7 @@ Key id_key(std::string_view example, std::string_view about) {
 }
 
 Key name_key(std::string_view example) {
-    return {"name", text(kMaxName), example, "\"\"", "For people; nothing depends on it."};
+    return {"name", text(kMaxName), example, "\"\"", "A label for people; it has no effect."};
 }
 
 Key status_key(std::string_view about) {
@@ -190,41 +190,40 @@ std::vector<Key> size_keys(std::string_view width, std::string_view height) {
 
 Shape placement() {
     std::vector<Key> keys = {
-        {"id", text(64, kSlug), "\"home-top\"", kRequired, "What pages ask for; unique."},
+        {"id", text(64, kSlug), "\"home-top\"", kRequired, "The id that pages request; unique."},
         name_key("\"Home, top\""),
         {"status", one_of<PlacementStatus>(), "\"paused\"", "\"active\"",
-         "Nothing is served in a paused one."}};
-    for (Key& key : size_keys("Pixels. Creatives of another size do not fit; 0 fits all.",
+         "No ads are served in a paused placement."}};
+    for (Key& key : size_keys("Pixels. Only creatives of this size fit; 0 fits all.",
                               "Pixels; set if and only if `width` is.")) {
         keys.push_back(std::move(key));
     }
     keys.push_back({"types", list(one_of<CreativeType>()), "[\"image\", \"html\"]", "[]",
-                    "Types of creatives that it takes; empty takes all."});
+                    "Accepted types of creatives; empty accepts all."});
     keys.push_back({"select", one_of<Select>(), "\"price\"", "\"weight\"",
-                    "How one of several ad groups of a tier is chosen: by lot, by `weight`, or "
-                    "the highest eCPM first."});
+                    "How one of several ad groups of a tier is selected: at random by `weight`, or "
+                    "by the highest eCPM."});
     keys.push_back({"floor_cents", money(), "50", "0",
-                    "Ad groups whose eCPM (cents for a thousand impressions) is lower are not "
-                    "served."});
+                    "Minimum eCPM (cents per thousand impressions) of ad groups to serve."});
     return object(keys);
 }
 
 Shape budget() {
     return object(
         {{"type", one_of<BudgetType>(), "\"lifetime\"", "\"daily\"",
-          "Whether the amount is for each local day or for the whole campaign."},
+          "Whether the amount is per local day or for the whole campaign."},
          {"amount_cents", money(), "5000", kRequired,
-          "The amount, with at most 6 decimals. No strategy but `probabilistic` passes it."},
+          "The amount, with at most 6 decimals. Only the strategy `probabilistic` may exceed it."},
          {"spent_cents", money(), "1200", "0",
-          "What was spent before this node counted: used is never taken to be less."},
+          "Spend before this node counted: a lower bound of the used amount."},
          {"hard_cap", between("number", kMinHardCap, kMaxHardCap), "1.1", "1.2",
-          "With the strategy `probabilistic`, how many times a daily amount may be reached."}});
+          "With the strategy `probabilistic`, the maximum as a multiple of a daily amount."}});
 }
 
 Shape price() {
     return object({{"model", one_of<PriceModel>(), "\"cpc\"", "\"cpm\"",
-                    "`cpm` and `vcpm`: for a thousand impressions or viewable impressions; `cpc` "
-                    "and `cpa`: for a click or conversion; `flat`: for each impression and click."},
+                    "`cpm` and `vcpm`: per thousand impressions or viewable impressions; `cpc` and "
+                    "`cpa`: per click or conversion; `flat`: per impression and per click."},
                    {"amount_cents", money(), "250", "0", "The price, with at most 6 decimals."}});
 }
 
@@ -237,35 +236,35 @@ Shape pacing() {
           one_of<CapOn>(),
           "\"impression\"",
           {},
-          "What `daily_impression_cap` and a goal of impressions count: ads served or pixels that "
-          "came. Without it `serve`, and with a goal of impressions `impression`."},
-         {"daily_impression_cap", count, "20000", {}, "At most so many on a local day."},
-         {"daily_click_cap", count, "500", {}, "At most so many clicks on a local day."},
+          "What `daily_impression_cap` and a goal of impressions count: ads served or pixels "
+          "received. Default `serve`, with a goal of impressions `impression`."},
+         {"daily_impression_cap", count, "20000", {}, "Maximum per local day."},
+         {"daily_click_cap", count, "500", {}, "Maximum clicks per local day."},
          {"goal",
           object({{"impressions", count, "500000", {}, "Impressions in the whole flight."},
                   {"clicks", count, "2000", {}, "Clicks in the whole flight."}}),
           "{\"impressions\": 500000}",
           {},
-          "What the whole flight is to deliver, and no more: one of the two keys."}});
+          "Target and maximum of the whole flight: one of the two keys."}});
 }
 
 Shape cap() {
-    return object({{"count", integer(1, kMaxCapCount), "3", kRequired, "Ads to one visitor."},
+    return object({{"count", integer(1, kMaxCapCount), "3", kRequired, "Maximum ads per visitor."},
                    {"per", pattern("^(day|lifetime|[0-9]{1,9}[smhd])$"), "\"24h\"", "\"day\"",
-                    "The campaign's local `day`, `lifetime`, or a time that rolls: 1s to 400d, in "
+                    "The campaign's local `day`, `lifetime`, or a rolling window: 1s to 400d, in "
                     "s, m, h or d."},
                    {"level", one_of<CapLevel>(), "\"campaign\"", "\"ad_group\"",
-                    "What is counted together."}});
+                    "The ads that count together."}});
 }
 
 Shape schedule() {
     constexpr std::string_view kUpTo2359 = "([01][0-9]|2[0-3]):[0-5][0-9]";
     return object(
-        {{"days", list(one_of<Weekday>()), "[\"mon\", \"tue\"]", "[]", "Empty is every day."},
+        {{"days", list(one_of<Weekday>()), "[\"mon\", \"tue\"]", "[]", "Empty: every day."},
          {"from", pattern("^" + std::string(kUpTo2359) + "$"), "\"09:00\"", "\"00:00\"",
           "Time of the campaign's zone."},
          {"to", pattern("^(" + std::string(kUpTo2359) + "|24:00)$"), "\"17:00\"", "\"24:00\"",
-          "Not later than `from` is on the next day."}});
+          "A time not after `from` is on the next day."}});
 }
 
 Shape targeting() {
@@ -279,11 +278,12 @@ Shape targeting() {
           "[]", "Countries (ISO 3166-1) and regions (ISO 3166-2); `!` excludes. Needs `ads_geo`."},
          {"schedule", list(schedule()),
           "[{\"days\": [\"sat\", \"sun\"], \"from\": \"18:00\", \"to\": \"02:00\"}]", "[]",
-          "Parts of the week in the campaign's time zone; one of them must be open."},
+          "Parts of the week in the campaign's time zone; at least one must be open."},
          {"urls",
-          object({{"include", patterns, "[\"^https://example\\\\.com/news/\"]", "[]",
-                   "PCRE2; one of them must match the page's URL."},
-                  {"exclude", patterns, "[\"/live/\"]", "[]", "None of them may match."}}),
+          object(
+              {{"include", patterns, "[\"^https://example\\\\.com/news/\"]", "[]",
+                "PCRE2 patterns; at least one must match the page's URL."},
+               {"exclude", patterns, "[\"/live/\"]", "[]", "PCRE2 patterns that must not match."}}),
           "{\"include\": [\"/news/\"]}", "{}", "By the page's URL."},
          {"keys",
           {"object",
@@ -292,9 +292,10 @@ Shape targeting() {
                body(values, false) + "}"},
           "{\"section\": [\"sports\", \"politics\"]}",
           "{}",
-          "Key-values of the request (`kv.NAME=` or `ads_key`): of each name one of the values."},
+          "Key-values of the request (`kv.NAME=` or `ads_key`): for each name, one of the values "
+          "must match."},
          {"languages", list(text(35, "^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")), "[\"en\", \"pt-BR\"]",
-          "[]", "`pt` takes `pt-BR` as well; not the other way round."}});
+          "[]", "`pt` also matches `pt-BR`, but not vice versa."}});
 }
 
 // Strings for a template; some types require some of them.
@@ -324,7 +325,8 @@ Shape creative() {
         name_key("\"Autumn, leaderboard\""),
         {"type", one_of<CreativeType>(), "\"image\"", kRequired, "What `content` is."},
         status_key("Only `active` and `scheduled` ones are served."),
-        weight_key("Its share among the creatives of the ad group that fit; 0 is never served.")};
+        weight_key(
+            "Relative weight among the fitting creatives of the ad group; 0 is never served.")};
     for (Key& key :
          size_keys("Pixels; 0 fits every placement.", "Pixels; set if and only if `width` is.")) {
         keys.push_back(std::move(key));
@@ -338,15 +340,15 @@ Shape creative() {
          "whatever the page's template needs."});
     keys.push_back({"click_url", text(kMaxUrl, "^https?://[^ \\\\]+$"),
                     "\"https://acme.example/autumn?c={click_id}\"", kRequired,
-                    "Where a click leads. Behind the host it may have the macros {click_id}, "
+                    "Target of a click. After the host it may have the macros {click_id}, "
                     "{campaign}, {ad_group}, {creative}, {placement}, {timestamp} and "
                     "{cachebuster}."});
     keys.push_back({"impression_url",
                     text(kMaxUrl, "^https://[^ \\\\]+$"),
                     "\"https://px.example/i?b={cachebuster}\"",
                     {},
-                    "A third party's pixel, fetched by `nginx-ads dispatch` for each impression. "
-                    "The same macros."});
+                    "A third-party pixel, sent by `nginx-ads dispatch` for each impression. It may "
+                    "have the same macros."});
     return object(
         keys, ",\"allOf\":[" + needs("image", "src", {}) + "," +
                   needs("html", "markup", ",\"properties\":{\"markup\":{\"minLength\":1}}") + "," +
@@ -362,30 +364,30 @@ Shape ad_group() {
           date(),
           "\"2026-11-19T00:00:00Z\"",
           {},
-          "RFC 3339. Without it, that of the campaign; not before that."},
+          "RFC 3339. Default: the start of the campaign; must not be before it."},
          {"end",
           date(),
           "\"2026-11-24T00:00:00Z\"",
           {},
-          "The first instant at which it is over. Without it, that of the campaign; not after "
-          "that."},
+          "The first instant after it. Default: the end of the campaign; not after that."},
          {"priority", one_of<Priority>(), "\"sponsorship\"", "\"standard\"",
-          "The tier: of one tier all are tried before any of the next."},
-         weight_key("Its share in its tier where the placement selects by weight; 0 is never "
+          "The tier: all ad groups of a tier are tried before the next tier."},
+         weight_key("Relative weight in its tier where the placement selects by weight; 0 is never "
                     "served."),
          {"price", price(), "{\"model\": \"cpm\", \"amount_cents\": 250}", "{}",
-          "Without it everything is free."},
-         {"pacing", pacing(), "{\"strategy\": \"even\"}", "{}", "How it spends what it may."},
+          "Without a price, ads are free."},
+         {"pacing", pacing(), "{\"strategy\": \"even\"}", "{}", "How limits are spread over time."},
          {"frequency_caps", list(cap(), 0, kMaxFrequencyCaps), "[{\"count\": 3, \"per\": \"day\"}]",
-          "[]", "How often one visitor sees it; all of them hold."},
+          "[]", "Caps per visitor; all of them apply."},
          {"targeting", targeting(), "{\"geos\": [\"DE\", \"AT\"]}", "{}",
-          "To whom and where it is served. What is empty is everybody; all keys must match."},
-         {"category", text(kMaxLabel), "\"cars\"", "\"\"", "What is advertised, for `exclusive`."},
+          "The requests to serve. An empty key matches all requests; all keys must match."},
+         {"category", text(kMaxLabel), "\"cars\"", "\"\"",
+          "Category of the product, for `exclusive`."},
          {"exclusive", one_of<Exclusive>(), "\"category\"", "\"none\"",
           "Keeps other ads of the same advertiser or category from the same page."},
          {"together", text(kMaxLabel), "\"roadblock\"", "\"\"",
-          "Ad groups with the same name fill all their placements of a page, or none."},
-         {"creatives", list(creative()), {}, "[]", "What is shown."}});
+          "Ad groups with the same name fill all their placements of a page or none."},
+         {"creatives", list(creative()), {}, "[]", "The ads to show."}});
 }
 
 Shape campaign() {
@@ -393,68 +395,65 @@ Shape campaign() {
         {id_key("7", "Unique among all campaigns."),
          name_key("\"Autumn\""),
          {"advertiser", text(kMaxLabel), "\"acme\"", "\"\"",
-          "ProcessId pays; for `exclusive` and stops."},
+          "The advertiser; for `exclusive` and stops."},
          status_key("Only `active` and `scheduled` ones are served, from `start` to `end`."),
          {"timezone",
           {"string", {}},
           "\"Europe/Berlin\"",
           "\"UTC\"",
-          "A name of the time zone database: when its days begin."},
-         {"start", date(), "\"2026-11-18T00:00:00+01:00\"", {}, "RFC 3339. Without it, at once."},
+          "Time zone name, which determines its days."},
+         {"start", date(), "\"2026-11-18T00:00:00+01:00\"", {}, "RFC 3339. Default: immediately."},
          {"end",
           date(),
           "\"2026-11-25T00:00:00+01:00\"",
           {},
-          "The first instant at which it is over. Without it, never."},
+          "The first instant after it. Default: never."},
          {"budget",
           budget(),
           "{\"type\": \"daily\", \"amount_cents\": 5000}",
           {},
           "Without it, unlimited."},
-         {"updated_at", date(), "\"2026-11-17T09:30:00Z\"", {}, "For people and PostgreSQL."},
-         {"ad_groups", list(ad_group()), {}, "[]", "What it serves."}});
+         {"updated_at", date(), "\"2026-11-17T09:30:00Z\"", {}, "For display and PostgreSQL."},
+         {"ad_groups", list(ad_group()), {}, "[]", "Its ad groups."}});
 }
 
 Shape experiment() {
     const Shape variant =
         object({{"creative", id(), "31", kRequired, "The id of a creative of the ad group."},
-                {"share", fraction(true), "0.5", kRequired, "All of them add up to 1."}});
+                {"share", fraction(true), "0.5", kRequired, "The shares must add up to 1."}});
     return object(
         {id_key("3", "Unique among all experiments."),
          name_key("\"Image or text\""),
          {"ad_group", id(), "12", kRequired, "The id of an ad group of this document."},
          {"status", one_of<ExperimentStatus>(), "\"running\"", "\"draft\"",
-          "Only `running` ones divide requests: one at most of an ad group."},
-         {"metric", one_of<Metric>(), "\"conversion\"", "\"ctr\"", "What decides."},
-         {"alpha", fraction(false), "0.01", "0.05", "How likely a false verdict may be."},
+          "Only `running` experiments divide requests, at most one per ad group."},
+         {"metric", one_of<Metric>(), "\"conversion\"", "\"ctr\"", "The metric to compare."},
+         {"alpha", fraction(false), "0.01", "0.05", "Probability of a false winner."},
          {"min_sample", integer(1, kMaxCount), "5000", "1000",
-          "Impressions of a variant before there is a verdict."},
-         {"mde", fraction(false), "0.002", "0.001", "The smallest difference that matters."},
-         {"allocation", one_of(kAllocation), "\"fixed\"", "\"fixed\"", "How shares change."},
+          "Minimum impressions per variant before a verdict."},
+         {"mde", fraction(false), "0.002", "0.001", "The smallest difference to detect."},
+         {"allocation", one_of(kAllocation), "\"fixed\"", "\"fixed\"", "Whether shares change."},
          {"variants", list(variant, 2, kMaxVariants),
           "[{\"creative\": 31, \"share\": 0.5}, {\"creative\": 32, \"share\": 0.5}]", kRequired,
-          "The creatives that are compared."},
-         {"winner",
-          id(),
-          "31",
-          {},
-          "The creative of the variant that won; nothing depends on it."}});
+          "The creatives to compare."},
+         {"winner", id(), "31", {}, "The creative of the winning variant; it has no effect."}});
 }
 
 }  // namespace
 
 std::string schema() {
-    const Shape root =
-        object({{"$schema", {"string", {}}, {}, {}, "The address of this schema, for editors."},
-                {"version", {"integer", ",\"enum\":[1,null]"}, "1", "1", "Of the format."},
-                {"currency",
-                 pattern("^[A-Z]{3}$"),
-                 "\"EUR\"",
-                 {},
-                 "ISO 4217, of all money in the document. Without it, money is shown without one."},
-                {"placements", list(placement()), {}, "[]", "Places on pages that ads may fill."},
-                {"campaigns", list(campaign()), {}, "[]", "What advertisers have booked."},
-                {"experiments", list(experiment()), {}, "[]", "Creatives that are compared."}});
+    const Shape root = object(
+        {{"$schema", {"string", {}}, {}, {}, "The address of this schema, for editors."},
+         {"version", {"integer", ",\"enum\":[1,null]"}, "1", "1", "Version of the format."},
+         {"currency",
+          pattern("^[A-Z]{3}$"),
+          "\"EUR\"",
+          {},
+          "ISO 4217 currency of all amounts in the document. Default: none, amounts are shown "
+          "without a currency."},
+         {"placements", list(placement()), {}, "[]", "Places on pages for ads."},
+         {"campaigns", list(campaign()), {}, "[]", "Campaigns of advertisers."},
+         {"experiments", list(experiment()), {}, "[]", "Experiments that compare creatives."}});
     const std::string compact =
         "{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"title\":\"nginx-ads "
         "catalog\"," +
