@@ -37,7 +37,7 @@ unit_sources  := $(wildcard $(if $(filter tsan,$(VARIANT)),t/unit/ledger/*.cpp t
 unit_objects  := $(unit_sources:%.cpp=$(OBJ)/%.o)
 fuzz_names    := $(patsubst t/fuzz/%.cpp,%,$(wildcard t/fuzz/*.cpp))
 
-# ---- what people call ----------------------------------------------------------
+# ---- targets for people ----------------------------------------------------------
 .PHONY: all help setup run run-full test test-long unit lint format bench fuzz asan-test valgrind-test \
         tsan-test hup-test clang-test real-tests nginx-versions install clean nginx-tests module test-module cli tag FORCE
 

@@ -149,7 +149,7 @@ function showConsent() {
     ? 'This browser sends Global Privacy Control, which is a no: one no wins.'
     : yes
       ? 'nginx has set a random session: frequency caps hold, and an experiment shows you the same variant each time.'
-      : 'No cookie is set and nobody is recognised: frequency caps cannot hold, and events are stored without a person.';
+      : 'No cookie is set and visitors are not recognised: frequency caps do not apply, and events have no identifiers.';
 }
 
 byId('consent').addEventListener('change', async event => {

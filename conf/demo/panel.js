@@ -51,7 +51,7 @@ function why(candidates, served, known) {
     return 'A sponsor comes before everybody else.';
   }
   if (tier(winner) === 'house') {
-    return 'Nobody who pays wanted the place, so the house has it.';
+    return 'No paid ad was eligible, so a house ad is served.';
   }
   if (rivals.length > 0) {
     const all = weight(winner) + rivals.reduce((sum, g) => sum + weight(g), 0);
@@ -63,7 +63,7 @@ function why(candidates, served, known) {
 function refusal(candidate, winner, known) {
   const group = known.groups.get(candidate.ad_group);
   const below = candidate.reason === 'lost' && tiers.indexOf(tier(group)) > tiers.indexOf(tier(winner));
-  const because = below ? 'only if nobody else is left' : reasons[candidate.reason] ?? '';
+  const because = below ? 'only if no other is left' : reasons[candidate.reason] ?? '';
   return element('li', {},
     element('code', { class: `reason-${candidate.reason}` }, candidate.reason),
     element('span', {}, label(known, candidate.ad_group), element('span', { class: 'note' }, `, ${because}`)));
