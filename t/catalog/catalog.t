@@ -109,7 +109,7 @@ subtest 'a bad edit' => sub {
 
     edit("{ this is no JSON\n");
     wait_error(qr/^\$: line 1, column \d+: /);
-    is served(), 4, 'nor is what is no JSON';
+    is served(), 4, 'nor is invalid JSON';
 
     edit('');
     wait_error(qr/^\$: (?!line 1, column \d+: .*this)/);
@@ -272,7 +272,7 @@ for my $size (qw(1m 4m 8300k)) {
 }
 
 subtest 'nginx -s does not look at the catalog' => sub {
-    edit('this is no catalog');
+    edit('this is not a catalog');
     wait_error(qr/^\$: /);
     my $text = qx('$ngx->{binary}' -s quit -e '@{[$ngx->log_file]}.test' -p '@{[$ngx->prefix]}/' -c '@{[$ngx->path('conf/nginx.conf')]}' 2>&1);
     is $? >> 8, 0, 'a server with a bad catalog can be told to stop' or diag $text;

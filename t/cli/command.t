@@ -159,7 +159,7 @@ like $err, qr/^many\.json: and $said->{more_errors} more errors\.$/m, 'for peopl
 write_file('trap.json', '{"placements": [{"id": "top", "width": 728, "height": 90}], "campaigns": [{"id": 1, "ad_groups": [{"id": 2,
     "targeting": {"geos": ["UK"]}, "creatives": [{"id": 3, "type": "image", "width": 320, "height": 50, "content": {"src": "/a.png"},
     "click_url": "https://x.example/"}]}]}]}');
-is run('validate', 'trap.json'), 0, 'a warning is no error';
+is run('validate', 'trap.json'), 0, 'a warning is not an error';
 like $out, qr/^trap\.json: ok$/m, 'the catalog is good';
 like $err, qr/^trap\.json: \$\.campaigns\[0\]\.ad_groups\[0\]\.creatives\[0\]: warning: is an image of 320×50, which fits no placement: top is 728×90$/m, 'but one creative fits nowhere';
 like $err, qr/^trap\.json: \$\.campaigns\[0\]\.ad_groups\[0\]\.targeting\.geos: warning: "UK" is not an ISO 3166 country code: the United Kingdom is GB$/m, 'and a country is none';
@@ -168,7 +168,7 @@ is run('validate', '--json', 'trap.json'), 0, 'for programs';
 is_deeply [ map { $_->{path} } @{ json($out)->{warnings} } ], [ '$.campaigns[0].ad_groups[0].targeting.geos', '$.campaigns[0].ad_groups[0].creatives[0]' ],
     'a list';
 write_file('money.json', '{"currency": "EURO"}');
-is run('validate', 'money.json'), 1, 'a currency that is none';
+is run('validate', 'money.json'), 1, 'an invalid currency';
 is $err, "money.json: \$.currency: must be an ISO 4217 currency code such as EUR, not \"EURO\"\n", 'is told';
 
 run('validate', '--json', 'bad.json', 'good.json');
@@ -182,7 +182,7 @@ like $err, qr/^nginx-ads: cannot read none\.json: No such file or directory\.$/m
 like $out, qr/^good\.json: ok$/m, 'and the others are judged all the same';
 
 run('validate', '.');
-is $exit, 3, 'a folder is no catalog';
+is $exit, 3, 'a folder is not a catalog';
 
 # What is over cannot open any more: the moment decides how much there is to compile.
 my $over = $catalog;
@@ -344,7 +344,7 @@ for my $cut (1, length($records[3]) - 1) {
     write_file('torn.seg', substr $whole, 0, length($whole) - $cut);
     my $left = length($records[3]) - $cut;
     run('spool', 'cat', 'torn.seg');
-    is $exit, 0, "a segment without its last $cut bytes is no error";
+    is $exit, 0, "a segment without its last $cut bytes is not an error";
     is types(), 'impression click conversion', 'the whole records are printed';
     like $err, qr/^nginx-ads: warning: torn\.seg: skipped $left bytes? at the end, /,
         "and a warning says that $left bytes were cut off";
@@ -401,7 +401,7 @@ is json($out)->{total}, 4, 'what stands before them is whole';
 write_file('other.seg', "no segment, and longer than the head of one\n");
 run('spool', 'cat', 'other.seg', 'spool/1-a.seg');
 is $exit, 1, 'a file that is no segment is wrong input';
-like $err, qr/^nginx-ads: warning: other\.seg is no spool segment: /, 'and a warning says so';
+like $err, qr/^nginx-ads: warning: other\.seg is not a spool segment: /, 'and a warning says so';
 is types(), 'impression click conversion click', 'the next file is printed';
 
 # folders and filters

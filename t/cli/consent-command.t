@@ -73,7 +73,7 @@ says('- - absent', 'a GPP string that is not asked', '--source', 'tcf', '--query
     my $got = $Json->decode(scalar qx('$command' consent decode --json 'DBABBg~BVoAAABY.QA'));
     is_deeply [ @{ $got->{sections}[0] }{qw(id name identifiers personalize reason)} ], [ 8, 'usca', 'yes', 'yes', 'ok' ], 'for programs';
     is_deeply [ @{ $got->{sections}[0]{fields} }{qw(sale sharing targeted covered gpc)} ], [ 2, 2, 0, 1, 0 ], 'with the fields';
-    is system("'$command' consent decode DBABB 2>/dev/null") >> 8, 1, 'what is no GPP string is bad input';
+    is system("'$command' consent decode DBABB 2>/dev/null") >> 8, 1, 'invalid GPP string is bad input';
 }
 
 for my $wrong (
@@ -81,7 +81,7 @@ for my $wrong (
     [ [ '--vendor', '0' ],          qr/--vendor: must be a whole number from 1 to 65535, not "0"/ ],
     [ [ '--vendor', '65536' ],      qr/--vendor: must be a whole number from 1 to 65535/ ],
     [ [ '--source', 'cookies' ],    qr/--source/ ],
-    [ [ '--header', 'Cookie' ],     qr/--header: must be like "Cookie: a=b", not "Cookie"/ ],
+    [ [ '--header', 'Cookie' ],     qr/--header: must be a header such as "Cookie: a=b", not "Cookie"/ ],
     [ [ '--now', 'noon' ],          qr/--now: must be a time such as .* not "noon"/ ],
     [ ['more'],                     qr/"more" is one argument too many/ ],
 ) {

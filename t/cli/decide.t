@@ -248,9 +248,9 @@ subtest 'wrong requests' => sub {
         [{%reader, device => 'phone'}, qr/^$name: \$\.device: must be one of desktop, mobile, tablet, tv, bot, not "phone"\.$/],
         [{%reader, device => 1}, qr/^$name: \$\.device: must be a string\.$/],
         [{%reader, user_agent => []}, qr/^$name: \$\.user_agent: must be a string\.$/],
-        [{%reader, geo => 'USA'}, qr/^$name: \$\.geo: must be like US or US-CA, not "USA"\.$/],
-        [{%reader, geo => "\e[31m"}, qr/^$name: \$\.geo: must be like US or US-CA, not "\?\[31m"\.$/],
-        [{%reader, language => 'e'}, qr/^$name: \$\.language: must be like en or en-US, not "e"\.$/],
+        [{%reader, geo => 'USA'}, qr/^$name: \$\.geo: must be a code such as US or US-CA, not "USA"\.$/],
+        [{%reader, geo => "\e[31m"}, qr/^$name: \$\.geo: must be a code such as US or US-CA, not "\?\[31m"\.$/],
+        [{%reader, language => 'e'}, qr/^$name: \$\.language: must be a tag such as en or en-US, not "e"\.$/],
         [{%reader, keys => ['a']}, qr/^$name: \$\.keys: must be an object like /],
         [{%reader, keys => {a => {}}}, qr/^$name: \$\.keys\.a: must be a string or a list of strings\.$/],
         [{%reader, keys => {a => [1]}}, qr/^$name: \$\.keys\.a\[0\]: must be a string\.$/],
@@ -301,9 +301,9 @@ subtest 'wrong files and command lines' => sub {
         [['--catalog', 'catalog.json'], qr/^nginx-ads: which placements\? Name 1 to 64 with --placement, or a request with --request\.$/],
         [['--request', 'request.json'], qr/^nginx-ads: which catalog\? Name a file \(--catalog\), /],
         [[@catalog, '--request', 'request.json', '--geo', 'DE'], qr/--geo/],
-        [[@catalog, '--placement', 'p', '--geo', 'Germany'], qr/--geo: must be like US or US-CA, not "Germany"/],
+        [[@catalog, '--placement', 'p', '--geo', 'Germany'], qr/--geo: must be a value such as US or US-CA, not "Germany"/],
         [[@catalog, '--placement', 'p', '--device', 'phone'], qr/--device/],
-        [[@catalog, '--placement', 'p', '--kv', 'sports'], qr/--kv: must be like section=sports, not "sports"/],
+        [[@catalog, '--placement', 'p', '--kv', 'sports'], qr/--kv: must be a value such as section=sports, not "sports"/],
         [['--catalog', '-', '--request', '-'], qr/only one of --catalog and --request can be standard input\.$/],
         [[@catalog, '--request', 'request.json', '--repeat', 0], qr/--repeat: must be a whole number from 1 to 10000000, not "0"/],
         [[@catalog, '--request', 'request.json', '--seed', -1], qr/--seed/],
@@ -460,8 +460,8 @@ subtest 'wrong command lines' => sub {
         [[12, '--status-url', '127.0.0.1/status'], qr{must begin with http:// or https://, not "127\.0\.0\.1/status"}],
         [[12, '--status-url', 'file:///etc/passwd'], qr{must begin with http:// or https://}],
         [[12, '--status-url', 'http://'], qr{must begin with http:// or https://}],
-        [[12, '--status-url', $url, '--timeout', '0'], qr/must be a time up to an hour like 5s or 500ms, not "0"/],
-        [[12, '--status-url', $url, '--timeout', '5x'], qr/must be a time up to an hour like 5s or 500ms, not "5x"/],
+        [[12, '--status-url', $url, '--timeout', '0'], qr/must be a time of at most 1h such as 5s or 500ms, not "0"/],
+        [[12, '--status-url', $url, '--timeout', '5x'], qr/must be a time of at most 1h such as 5s or 500ms, not "5x"/],
         [[12, '--status-url', $url, '--timeout', '61m'], qr/must be a time up to an hour/],
         [[12, 13, '--status-url', $url], qr/"13" is one argument too many/],
     );
@@ -476,7 +476,7 @@ subtest 'wrong command lines' => sub {
     is $err, "nginx-ads: cannot read http://127.0.0.1:$closed/status?ad_group=12: connection refused; is nginx running there?\n",
         'is told, without the password';
     run('why', 12, '--status-url', 'http://a b/');
-    is $exit, 3, 'an address that is none';
+    is $exit, 3, 'an invalid address';
     like $err, qr/: invalid URL\.$/, 'is told';
 };
 

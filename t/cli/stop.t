@@ -91,7 +91,7 @@ subtest 'stop and start' => sub {
     ($rc, $text) = told('stop', '--state', $state, '--all');
     is "$rc $text", "0 stopped: all\n", 'everything';
     becomes($ngx, '', 'nothing is served');
-    is $ngx->get('/spot/serve?placement=p1')->{status}, 200, 'and that is no error';
+    is $ngx->get('/spot/serve?placement=p1')->{status}, 200, 'and that is not an error';
 
     ($rc, $text) = told('start', '--state', $state, '--campaign', 2);
     is "$rc $text", "0 lifted: campaign 2\nStill stopped: advertiser Acme %231, all.\n", 'lifted';

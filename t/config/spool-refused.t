@@ -1,4 +1,4 @@
-# A spool that cannot work, or a catalog that is no file, is refused by nginx -t, at the start and
+# A spool that cannot work, or a catalog that is not a file, is refused by nginx -t, at the start and
 # by a reload; nginx that runs goes on as it was.
 use strict;
 use warnings;
@@ -68,7 +68,7 @@ for my $case (@wrong) {
     };
 }
 
-# --- a catalog that is no file ------------------------------------------------------------
+# --- a catalog that is not a file ------------------------------------------------------------
 
 subtest 'a catalog without an end' => sub {
     my $ngx  = ads_nginx(workers => 1);

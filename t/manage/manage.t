@@ -150,7 +150,7 @@ for my $case ([ 'campaign', 1, 'ad_groups' ], [ 'ad-group', $group, 'creatives' 
 is_deeply [ map { $_->{id} } @{ done('creative', 'list', '--campaign', 'Autumn', '--type', 'html') } ],
     [ grep { done('creative', 'show', $_)->{type} eq 'html' } 1, 2, 3 ], 'of a campaign by its name, and a type';
 is_deeply [ map { $_->{id} } @{ done('campaign', 'list', '--search', 'aUTu') } ], [1], 'what has the text';
-is_deeply [ map { $_->{id} } @{ done('campaign', 'list', '--search', '%') } ], [], 'which is no pattern';
+is_deeply [ map { $_->{id} } @{ done('campaign', 'list', '--search', '%') } ], [], 'which is not a pattern';
 is_deeply [ map { $_->{id} } @{ done('campaign', 'list', '--status', 'active,draft') } ], [ 1, 70 ], 'of two statuses';
 is run('ad-group', 'list', '--campaign', 'nobody'), 1, 'a filter that names nothing';
 like $err, qr/there is no campaign "nobody"\./, 'is a slip';
@@ -370,7 +370,7 @@ run(@ad, '--width', 320, '--height', 50);
 like $err, qr/^nginx-ads: warning: creative \d+ is HTML of 320×50/m, 'else it is a warning';
 my @two = map { done(@ad, '--width', 300, '--height', 250, '--name', $_)->{id} } qw(one two);
 is_deeply done('ad-group', 'update', 'Net', '--geos', 'DE,UK')->{warnings},
-    [ "ad group $net: targeting.geos: \"UK\" is not an ISO 3166 country code: the United Kingdom is GB" ], 'a country that is none';
+    [ "ad group $net: targeting.geos: \"UK\" is not an ISO 3166 country code: the United Kingdom is GB" ], 'an invalid country';
 is_deeply done('ad-group', 'update', 'Net', '--weight', 2)->{warnings}, [], 'what was so before is not told again';
 is_deeply done('placement', 'update', 'side', '--width', 300, '--height', 600, '--dry-run')->{warnings},
     [ "placement side no longer fits 2 creatives of ad group $net" ], 'a placement that is resized';

@@ -182,7 +182,7 @@ subtest 'rights and mistakes' => sub {
     for my $case (
         [ 2, qr/needs one of the commands/,                       'scheduler' ],
         [ 2, qr/did you mean "status"/,                           'scheduler', 'statu' ],
-        [ 2, qr/must be a time from 10ms to 60m like 30s, not "0s"/, 'scheduler', 'run', '--tick', '0s' ],
+        [ 2, qr/must be a time from 10ms to 60m such as 30s, not "0s"/, 'scheduler', 'run', '--tick', '0s' ],
         [ 2, qr/must be a whole number from 31 to 36500/,         'scheduler', 'tick', '--keep-events', '5' ],
         [ 2, qr/--database is not a conninfo/,                       'scheduler', 'run', '--database', 'x' ],
         [ 3, qr/cannot reach PostgreSQL/,                         'scheduler', 'tick', '--database', 'host=/nowhere' ],

@@ -83,15 +83,15 @@ subtest 'what is wrong' => sub {
     my @wrong = (
         [2, qr/--requests: must be a number of requests such as 1M or 250k, not "0"/, '--requests', '0'],
         [2, qr/--requests: must be a number of requests/, '--requests', '5x'],
-        [2, qr/--pixel-loss: must be a share like 8% or 0\.08, not "2"/, '--pixel-loss', '2'],
+        [2, qr/--pixel-loss: must be a share such as 8% or 0\.08, not "2"/, '--pixel-loss', '2'],
         [2, qr/--strategy: must be one of probabilistic, asap, even, pid, adaptive, not "fast"/, '--strategy', 'fast'],
-        [2, qr/--outage-at: must be a time of day like 19:00, not "24:00"/, '--traffic', 'outage', '--outage-at', '24:00'],
+        [2, qr/--outage-at: must be a time of day such as 19:00, not "24:00"/, '--traffic', 'outage', '--outage-at', '24:00'],
         [2, qr/--outage-at requires --traffic outage/, '--outage-at', '19:00'],
         [2, qr/--compare excludes --strategy: it runs all strategies/, '--strategy', 'even', '--compare'],
         [2, qr/--traffic must be flat, diurnal, bursty, outage or a file such as day\.csv, not "burst": did you mean "bursty"\?/, '--traffic', 'burst'],
         [2, qr/--at must be 6 days after 2026-02-01 or later/, '--at', '2026-01-05T00:00:00Z'],
         [3, qr/cannot read none\.csv/, '--traffic', 'none.csv'],
-        [1, qr/bad\.csv: line 3 must be TIME,REQUESTS_PER_MINUTE like "09:30,120", later than the previous line, not "08:00,5"/, '--traffic', 'bad.csv'],
+        [1, qr/bad\.csv: line 3 must be TIME,REQUESTS_PER_MINUTE such as "09:30,120", later than the previous line, not "08:00,5"/, '--traffic', 'bad.csv'],
         [1, qr/zero\.csv: no requests found/, '--traffic', 'zero.csv'],
         [1, qr/there is no placement "q"/, '--request', 'request.json'],
     );

@@ -252,7 +252,7 @@ subtest 'poison' => sub {
         [ 'broken metadata'  => { metadata => '{"a": ' } ],
         [ 'a list as metadata' => { metadata => '[]' } ],
         [ 'a NUL in metadata' => { metadata => '{"a": "\u0000"}' } ],
-        [ 'an id that is none' => { id => 'x' } ],
+        [ 'an invalid id' => { id => 'x' } ],
         [ 'bytes that are no text' => { country => "\xff\xfe" } ],
     );
     for my $case (@bad) {

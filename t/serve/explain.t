@@ -178,7 +178,7 @@ subtest 'page, exclusive, together' => sub {
     is $row->{refused}{exclusive}, 1, 'counted exactly';
 };
 
-# What happened at one placement is no reason at another.
+# What happened at one placement is not a reason at another.
 subtest 'each placement has its own reasons' => sub {
     my $reason = reasons('placement=first,second');
     is_deeply $reason->{first}, { 61 => 'served', 62 => 'lost' }, 'first: the dearer one, and the other lost';

@@ -200,7 +200,7 @@ subtest 'those without a session' => sub {
     is served(12, 'anon', 'a' x 32, ''), 12, 'a session without consent: no cap';
     is served(12, 'anon', 'a' x 32, '&c=0'), 12, 'a session and a refusal: no cap';
     is served(4, 'anon', 'a' x 32), 3, 'and none of it was noted';
-    is served(12, 'anon', $_), 12, "\"$_\" is no session: a new one each time" for 'anonymous', 'a' x 31, 'a' x 33, 'A' x 32, '';
+    is served(12, 'anon', $_), 12, "\"$_\" is not a session: a new one each time" for 'anonymous', 'a' x 31, 'a' x 33, 'A' x 32, '';
     is row(13)->{refused}{frequency}, 1, 'nobody else was refused';
     my @plain = map { $conn->request('GET', '/sessionless?placement=anon')->{body} } 1 .. 6;
     is scalar(grep { /"creative":131,/ } @plain), 6, 'consent, and a cookie that never comes back: no cap';

@@ -153,7 +153,7 @@ subtest 'or not at all' => sub {
     cmp_ok row(31)->{refused}{together}, '>=', 12, 'and it is counted';
 };
 
-subtest 'a member that is paused is no member' => sub {
+subtest 'a member that is paused is not a member' => sub {
     is page('pause-a,pause-b'), 'pause-a=41', 'the other goes alone';
     is page('pause-a'), 'pause-a=41', 'also on a page with one place';
 };

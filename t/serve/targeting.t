@@ -303,7 +303,7 @@ GET {{$All}} -> 200
 
 
 
-=== TEST 7: ads_language says it, whatever the browser wants
+=== TEST 7: ads_language says it, regardless of the browser
 --- config
     location = /lang { ads_serve; ads_language $arg_lang; }
 --- catalog eval: $::Languages

@@ -102,7 +102,7 @@ GET /x
 
 
 
-=== TEST 9: a token that is none
+=== TEST 9: an invalid token
 --- config
 --- request
 GET /spot/click?t=x

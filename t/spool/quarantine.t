@@ -83,7 +83,7 @@ subtest 'bad records among good ones' => sub {
     $ledger->closes('bad among good', drained => 1, quarantined => scalar @bad);
     is shipping($ngx)->{shipped},     @good, 'the good ones are shipped';
     is shipping($ngx)->{quarantined}, @bad,  'the bad ones are counted';
-    is shipping($ngx)->{error}, undef, 'and that is no error that lasts';
+    is shipping($ngx)->{error}, undef, 'and that is not a lasting error';
     my %why = map { /^(\S+) (.*)/ ? ($1 => $2) : () } split /\n/, reasons($ngx);
     is keys %why, @bad, 'a reason for each';
     for my $kind (values %bad_of) {

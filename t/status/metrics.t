@@ -217,7 +217,7 @@ sub health {
 
 subtest 'health' => sub {
     my $answer = $ngx->get('/health');
-    is health($answer), '200 ok', 'PostgreSQL is down, which is no reason';
+    is health($answer), '200 ok', 'PostgreSQL is down, which is not a reason';
     is $answer->{headers}{'content-type'}, 'application/json', 'as JSON';
     is $answer->{headers}{'cache-control'}, 'no-store', 'not to be cached';
     is $ngx->request('HEAD', '/health')->{status}, 200, 'HEAD';
@@ -236,7 +236,7 @@ subtest 'health' => sub {
         return health($conn->read_response);
     };
     is $under_way->(sub { $ngx->reload }, sub { wait_until { $ngx->error_log =~ /gracefully shutting down/ } 20, 'the old worker to leave' }),
-        '200 ok', 'a worker that leaves for others is no reason';
+        '200 ok', 'a worker that leaves for others is not a reason';
     is $under_way->(sub { kill QUIT => $ngx->master_pid }, sub { wait_until { !eval { $ngx->connection->close; 1 } } 20, 'the sockets to be closed' }),
         '503 unavailable shutting_down', 'the end of nginx is one';
 };
@@ -255,7 +255,7 @@ subtest 'health without a catalog' => sub {
     ok wait_until(sub { $m = metrics($ngx); $m->{ads_postgres_failing} }, 30), 'PostgreSQL is down: ads_postgres_failing';
     is $m->{ads_catalog_refused}, 0, 'no edit was refused';
     ok wait_until(sub { metrics($ngx)->{ads_catalog_unreadable} }, 30), 'the catalog cannot be read';
-    is metrics($ngx)->{ads_catalog_refused}, 0, 'which is no refusal, either';
+    is metrics($ngx)->{ads_catalog_refused}, 0, 'which is not a refusal, either';
     $ngx->stop;
     is_deeply [ $ngx->problems(allow => [qr/\[error\].*PostgreSQL/]) ], [], 'clean log, exit and reports';
 };

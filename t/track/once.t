@@ -202,7 +202,7 @@ sub event_times {
     cmp_ok scalar @times, '>', 0, @times . ' events are beyond all partitions';
     is scalar(grep { $_ < $end } @times), 0, 'no other is in quarantine';
     is shipping($ngx)->{quarantined}, @times, 'the status counts them';
-    is shipping($ngx)->{error}, undef, 'that is no error that lasts';
+    is shipping($ngx)->{error}, undef, 'that is not a lasting error';
     cmp_ok partitions()->{ partition_of(month(3)) }, '>', 0, 'those before the end are stored';
     $ledger->closes('beyond all partitions', drained => 1, quarantined => scalar @times);
     my @reasons = split /\n/, reasons($ngx);

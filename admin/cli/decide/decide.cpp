@@ -218,7 +218,7 @@ Validator is(std::function<bool(const std::string&)> good, const std::string& ex
         [=](const std::string& text) {
             return good(text)
                        ? std::string()
-                       : fmt::format("must be like {}, not \"{}\"", example, printable(text));
+                       : fmt::format("must be a value such as {}, not \"{}\"", example, printable(text));
         },
         "TEXT");
 }

@@ -94,7 +94,7 @@ void Traffic::read_file(const std::string& path) {
         if (!clock || !whole || !(value >= 0) || value > 1e9 ||
             (!rows.empty() && rows.back().first >= *clock)) {
             throw Failure(Exit::bad_input,
-                          fmt::format("{}: line {} must be TIME,REQUESTS_PER_MINUTE like "
+                          fmt::format("{}: line {} must be TIME,REQUESTS_PER_MINUTE such as "
                                       "\"09:30,120\", later than the previous line, not \"{}\".",
                                       shown_name(path), line, printable(row)));
         }

@@ -29,7 +29,7 @@ std::string_view take(std::string_view& text, char separator) {
     return part;
 }
 
-constexpr const char* kCap = "such as 3/day, 10/7d, 1/lifetime or 3/day/campaign";
+constexpr const char* kCap = "a cap such as 3/day, 10/7d, 1/lifetime or 3/day/campaign";
 
 json_t* cap_json(const std::string& text) {
     std::string_view rest = text;
@@ -49,7 +49,7 @@ json_t* cap_json(const std::string& text) {
     return cap;
 }
 
-constexpr const char* kHours = "such as mon-fri:9-17, sat,sun:10:30-24 or 22-6";
+constexpr const char* kHours = "hours such as mon-fri:9-17, sat,sun:10:30-24 or 22-6";
 
 // "9", "09" or "9:30" as "09:30"; empty if it is no time of day.
 std::string clock_text(std::string_view text) {
@@ -174,7 +174,7 @@ void set_keys(json_t* keys, const std::vector<std::string>& texts) {
         std::string_view values = text;
         const std::string name(take(values, '='));
         if (name.empty() || text.find('=') == text.npos) {
-            wrong("--kv", "such as section=sports,politics", text);
+            wrong("--kv", "a key-value such as section=sports,politics", text);
         }
         if (values.empty()) {
             json_object_del(keys, name.c_str());

@@ -64,7 +64,7 @@ BEGIN
     PERFORM ads.lock_experiment(experiment, 'running', 'not running');
     IF chosen IS NOT NULL AND NOT EXISTS (SELECT FROM ads.variants WHERE experiment_id = experiment AND creative_id = chosen)
     THEN
-        RAISE EXCEPTION 'creative % is no variant of experiment %', chosen, experiment
+        RAISE EXCEPTION 'creative % is not a variant of experiment %', chosen, experiment
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
     UPDATE ads.experiments SET status = 'completed', winner = chosen WHERE id = experiment;

@@ -178,7 +178,7 @@ sub token {
 sub open_token {
     my ($text) = @_;
     my $bytes = decode_base64url($text);
-    croak "\"$text\" is no token" unless length $text == 96 && length $bytes == 72;
+    croak "\"$text\" is not a token" unless length $text == 96 && length $bytes == 72;
     my %f;
     @f{qw(version type key flags issued serve campaign ad_group creative experiment price reserve placement agent node)}
         = unpack 'CCCC a6 Q< V4 a6 a6 VvV', $bytes;

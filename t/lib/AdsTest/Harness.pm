@@ -38,7 +38,7 @@ sub _report {
     my (%times, @order);
     $times{$_}++ or push @order, $_ for @skips;
     my @lines = map { $times{$_} > 1 ? "$_ ($times{$_} tests)" : $_ } @order;
-    print "\nSKIPPED, so nothing is proved about it here:\n", map { "  $_\n" } @lines if @lines;
+    print "\nSKIPPED, so not tested here:\n", map { "  $_\n" } @lines if @lines;
     return unless $ENV{ADS_TEST_SKIPS};
     open my $out, '>>', $ENV{ADS_TEST_SKIPS} or die "$ENV{ADS_TEST_SKIPS}: $!\n";
     print {$out} map { "$_\n" } @lines;

@@ -231,7 +231,7 @@ sub read_segment {
         my $payload = substr $data, $at + 8, $size;
         return (length($data) - $at, 1) if crc32($payload) != $crc;
         my ($type, $serve) = unpack 'x C x26 H16', $payload;
-        $events->{ (TYPES)[$type] . " $serve" }++ if $type < (() = TYPES);  # a summary is no event
+        $events->{ (TYPES)[$type] . " $serve" }++ if $type < (() = TYPES);  # a summary is not an event
         $at += 8 + $size;
     }
     return (length($data) - $at, 0);

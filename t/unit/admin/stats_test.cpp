@@ -118,7 +118,7 @@ TEST(Stats, SequentialWithoutSpread) {
     }
     const Sequential extreme =
         sequential({1000000000, 1000000}, {1000000000, 900000000}, 0.001, 0.05);
-    EXPECT_EQ(extreme.p, 0) << "1 over infinity, not a number that is none";
+    EXPECT_EQ(extreme.p, 0) << "1 over infinity, not an invalid number";
 }
 
 TEST(Stats, Judge) {
