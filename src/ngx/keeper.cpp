@@ -21,7 +21,7 @@ constexpr ngx_msec_t kManagerAgain = 3'600'000;
 
 Keeper* keeper = nullptr;  // of this process
 ngx_event_t log_event;
-ngx_connection_t dummy;  // nginx wants events to have one, for its log
+ngx_connection_t dummy;  // required for events, for its log
 
 KeeperConf conf_of(const MainConf& conf) {
     const Setup& setup = *conf.setup;
@@ -77,7 +77,7 @@ void leave() {
     _exit(0);
 }
 
-// Called at once when the process has started. (A cache loader is such a process as well, but
+// Called once the process has started. (A cache loader is such a process as well, but
 // calls no manager.)
 ngx_msec_t manage(void* data) {
     if (keeper == nullptr) {

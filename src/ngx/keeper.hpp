@@ -1,4 +1,4 @@
-// The keeper in nginx: a process of its own beside the workers.
+// The keeper in nginx: a process beside the workers.
 #pragma once
 
 #include "ngx/conf/conf.hpp"

@@ -46,7 +46,7 @@ void publish_first(ngx_cycle_t* cycle, MainConf& conf) noexcept {
     auto& setup = *conf.setup;
     uint32_t without = 0;
     const Seconds now = ngx_time();
-    // What is published already is better than nothing.
+    // The published catalog stays in use.
     const bool there = setup.target.zone.publishes(setup.compiled.image().head().hash,
                                                    setup.target.state.head().node) ||
                        (setup.placeholder && setup.target.zone.generation() > 0);
@@ -126,7 +126,7 @@ void use_catalog(ngx_cycle_t* cycle, MainConf& conf, const std::string& text) {
     }
     auto compiled = catalog::compile(text, clock_of(conf) / 1000, catalog_options(conf));
     if (!compiled.ok() || compiled.bytes.size() > setup.target.zone.head().half_size) {
-        return;  // the keeper says what is wrong with it
+        return;  // the keeper reports the errors
     }
     setup.compiled = std::move(compiled);
     setup.placeholder = false;

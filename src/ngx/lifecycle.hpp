@@ -1,4 +1,4 @@
-// What happens when a configuration takes effect, and when a worker starts and ends.
+// Activation of a configuration, and the start and the end of a worker.
 #pragma once
 
 #include "ngx/nginx.hpp"

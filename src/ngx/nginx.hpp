@@ -26,7 +26,7 @@ inline ngx_str_t str(std::string_view text) noexcept {
     return {text.size(), reinterpret_cast<u_char*>(const_cast<char*>(text.data()))};
 }
 
-// A copy in the pool with a NUL behind it, as the C library wants it.
+// A copy in the pool, terminated by a NUL for the C library.
 inline ngx_str_t copy(ngx_pool_t* pool, std::string_view text) noexcept {
     auto* mem = static_cast<u_char*>(ngx_pnalloc(pool, text.size() + 1));
     if (mem == nullptr) {

@@ -445,7 +445,7 @@ char* init_main_conf(ngx_conf_t* cf, void* conf) {
     cleanup->data = main->setup;
     cleanup->handler = destroy_setup;
     main->setup->spool_folder.assign(view(main->spool_path));
-    // `nginx -s stop` must work whatever stands in the catalog.
+    // `nginx -s stop` must work with any catalog.
     if (ngx_process == NGX_PROCESS_SIGNALLER) {
         return conf_ok();
     }

@@ -1,4 +1,4 @@
-// What the directives leave behind.
+// The configuration of the module, as read from the directives.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace ads::ngx {
 
-// What the configuration opens and builds. It is destroyed with the cycle's pool.
+// Resources that the configuration opens and builds, destroyed with the cycle's pool.
 struct Setup {
     KeyRing ring;
     StateFile file;

@@ -15,7 +15,7 @@ namespace ads::ngx {
 
 namespace {
 
-// What may go unescaped into JSON, HTML and JavaScript.
+// Characters that need no escaping in JSON, HTML and JavaScript.
 constexpr std::string_view kSafeInUrl =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/@%[]";
 

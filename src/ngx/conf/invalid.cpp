@@ -8,7 +8,7 @@ namespace {
 constexpr Millis kClickMin = 500;
 constexpr ngx_int_t kLongestClickMin = 60'000;
 
-// What can be looked for, that is, left out by except=.
+// The checks, which except= can disable.
 constexpr Invalid kRules[] = {
     Invalid::bot,      Invalid::prefetch,      Invalid::network,    Invalid::user_agent,
     Invalid::too_fast, Invalid::no_impression, Invalid::rapid_fire,
@@ -65,7 +65,7 @@ char* set_list(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t* argument, size_t s
     files.push_back(std::make_unique<File>(std::string(view(path))));
     file = files.back().get();
     std::string error;
-    // `nginx -s stop` must work whatever stands in a list.
+    // `nginx -s stop` must work with any list.
     if (ngx_process != NGX_PROCESS_SIGNALLER && !file->read(error)) {
         return complain(cf, "ads: invalid list \"%V\" in \"%V\": %s", &path, &cmd->name,
                         error.c_str());

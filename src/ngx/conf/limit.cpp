@@ -173,7 +173,7 @@ LimitZone* declare(ngx_conf_t* cf, ngx_command_t* cmd, MainConf& main, Written& 
     return zone;
 }
 
-// What a later use says again must be what the first one said.
+// A later use must repeat the parameters of the first one.
 bool agrees(const LimitZone& zone, const Written& written) noexcept {
     return (written.size == 0 || written.size == zone.size) &&
            (written.rule.rate == 0 || written.rule.rate == zone.rule.rate) &&

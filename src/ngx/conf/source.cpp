@@ -13,7 +13,7 @@ constexpr size_t kShownErrors = 20;
 constexpr ngx_int_t kMaxBatch = 10'000;
 constexpr ngx_int_t kMaxConnections = 64;
 
-// What is served until PostgreSQL has been read for the first time.
+// Served until PostgreSQL has been read for the first time.
 constexpr char kEmptyCatalog[] = R"({"version": 1, "placements": [], "campaigns": []})";
 
 // `name=TIME` in an argument, in ms: as size_parameter().

@@ -2,7 +2,7 @@
 // exists only in builds for tests.
 //
 //   ?set=MILLISECONDS     the clock shows this now, and runs on
-//   ?hold=MILLISECONDS    it shows this, and stands still until it is set
+//   ?hold=MILLISECONDS    sets the clock to this time and stops it
 //   ?advance=SECONDS      it jumps, forward or back
 //   ?reset                it shows the real time again
 //   ?tick                 and this worker and the keeper do now what is due

@@ -70,7 +70,7 @@ std::string_view content_type(Format format) noexcept {
     return "application/json";
 }
 
-// At most so many candidates of a page are explained: others wait for the event loop.
+// The maximum number of explained candidates per page, which bounds the time in the event loop.
 constexpr size_t kMostExplained = 2000;
 
 // "debug":[{"placement":…,"candidates":[{"ad_group":…,"reason":…}],"left_out":…}]

@@ -162,7 +162,7 @@ ngx_int_t count(Worker& worker, ngx_http_request_t* r, RequestCtx* ctx,
         }
     }
     ctx->answer = answer_of(worker, r, tracked);
-    // Also the duplicate waits: the first copy may be in this very turn.
+    // A duplicate waits as well: the first copy may be in the same cycle.
     return worker.requests.hold(r, ctx);
 }
 

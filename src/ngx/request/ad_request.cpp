@@ -12,7 +12,7 @@ namespace ads::ngx {
 
 namespace {
 
-constexpr uint32_t kSampled = 32;  // candidates looked at in one pass
+constexpr uint32_t kSampled = 32;  // candidates examined per request
 
 int64_t monotonic_ns() noexcept {
     timespec now;
@@ -154,7 +154,7 @@ bool decide_ads(AdRequest& a, std::span<const uint32_t> placements) noexcept {
             a.worker.counts.outcomes().unfilled(pick.placement, why);
         }
     }
-    // Pacing goes by the requests of people.
+    // Pacing follows the requests of people.
     if (!a.request.invalid) {
         for (const uint32_t placement : placements) {
             a.worker.counts.request(placement);

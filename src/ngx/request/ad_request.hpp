@@ -18,7 +18,7 @@ class Worker;
 using Ads = FixedVector<Ad, kMaxPage>;
 
 struct AdRequest {
-    // Not an aggregate: that would clear all of it.
+    // Not an aggregate, which would clear all of it.
     AdRequest(Worker& w, ngx_http_request_t* request, RequestCtx* context) noexcept
         : worker(w), r(request), ctx(context) {}
 
@@ -39,7 +39,7 @@ struct AdRequest {
 // written.
 bool decide_ads(AdRequest& a, std::span<const uint32_t> placements) noexcept;
 
-// Over a silent limit: as if there were no ad. Nothing is decided, taken or written.
+// Over a silent limit: no ad. Nothing is decided, taken or written.
 void refuse_ads(AdRequest& a, std::span<const uint32_t> placements) noexcept;
 
 }  // namespace ads::ngx

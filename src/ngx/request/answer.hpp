@@ -1,4 +1,4 @@
-// Answers: what a handler wants said, and the request's context that keeps it
+// Responses: the content from a handler, and the request's context that keeps it
 // until the event is on disk.
 #pragma once
 
@@ -18,7 +18,7 @@ struct Answer {
     std::string_view body;  // lives as long as the request
 };
 
-// What was served to a placement, for the variables.
+// The ad served to a placement, for the variables.
 struct Served {
     Id campaign = 0;
     Id ad_group = 0;
@@ -28,7 +28,7 @@ struct Served {
 class Worker;
 struct RequestCtx;
 
-// What is to be done for a request; the result is for ngx_http_finalize_request().
+// The work for a request; the result is for ngx_http_finalize_request().
 using Work = ngx_int_t (*)(Worker& worker, ngx_http_request_t* r, RequestCtx* ctx) noexcept;
 
 struct RequestCtx {
@@ -66,7 +66,7 @@ inline bool no_store(ngx_http_request_t* r) noexcept {
     return push_header(r, "Cache-Control", str("no-store"));
 }
 
-// What may be kept for a while by anyone, and is the same as long as `hash` is.
+// A publicly cacheable response, identified by `hash`.
 bool set_cacheable(ngx_http_request_t* r, std::string_view control, uint64_t hash) noexcept;
 
 // Memory for the request's answer, as long as the request lives.

@@ -19,7 +19,7 @@ bool is_host(std::string_view text) noexcept {
 
 // An allowed origin; with a wildcard everything between the two.
 struct Origin {
-    ngx_str_t head;  // all of it, or "https://"
+    ngx_str_t head;  // the whole origin, or "https://"
     ngx_str_t tail;  // ".example.com:8443"; empty: no wildcard
 
     bool matches(std::string_view origin) const noexcept {

@@ -172,7 +172,7 @@ Invalid judge_request(ngx_http_request_t* r, const LocConf& conf, std::string_vi
 
 Invalid judge_event(Worker& worker, ngx_http_request_t* r, EventType type, const Token& token,
                     const Visitor& visitor, Millis now) noexcept {
-    // An advertiser's server may tell of a conversion: who asks says nothing then.
+    // A conversion may be reported by an advertiser's server, so the client is not examined.
     if (visitor.invalid != Invalid::none &&
         (type != EventType::conversion || visitor.invalid == Invalid::ignored)) {
         return visitor.invalid;

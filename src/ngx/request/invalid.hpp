@@ -54,7 +54,7 @@ struct InvalidConf {
 Invalid judge_request(ngx_http_request_t* r, const LocConf& conf, std::string_view agent,
                       uint64_t hash) noexcept;
 
-// What is to be said of an event, by who asks and, for clicks, by what went before.
+// The reason why an event is invalid, by its client and, for clicks, by earlier events.
 // Call it once for an event: it counts the visitor's clicks.
 Invalid judge_event(Worker& worker, ngx_http_request_t* r, EventType type, const Token& token,
                     const Visitor& visitor, Millis now) noexcept;

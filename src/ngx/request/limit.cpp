@@ -31,7 +31,7 @@ Seen* seen_of(ngx_http_request_t* r) noexcept {
     return nullptr;
 }
 
-// A clock that nobody sets, the same for all workers.
+// A monotonic clock, the same for all workers.
 uint64_t now() noexcept {
     uint64_t now = kEpoch + ngx_current_msec;
 #if ADS_TEST_CLOCK

@@ -16,7 +16,7 @@ struct LimitZone {
     Value* key_value;   // of it
     ngx_str_t allowed;  // the rate, for the header
     RateTable table;
-    // What this process has logged of it.
+    // Log messages of this process.
     time_t last_log;
     uint64_t unlogged;
 };

@@ -1,4 +1,4 @@
-// What a tracking token stands for in the catalog.
+// The objects of a tracking token in the catalog.
 #pragma once
 
 #include "core/base/query.hpp"

@@ -100,7 +100,7 @@ ngx_int_t add_variables(ngx_conf_t* cf) {
     return NGX_OK;
 }
 
-// Reading the clock twice is for those who want to know.
+// Reads the clock only if the variable is used.
 ngx_int_t see_variables(ngx_conf_t* cf) {
     auto* main =
         static_cast<MainConf*>(ngx_http_conf_get_module_main_conf(cf, ngx_http_ads_module));

@@ -63,7 +63,7 @@ Consent consent_of(Worker& worker, ngx_http_request_t* r, const ConsentConf& con
     return count.verdict();
 }
 
-// 128 bits that nobody can guess, fetched from the kernel some at a time.
+// 128 unguessable bits, fetched from the kernel in batches.
 std::string_view new_session_id(ngx_pool_t* pool) noexcept {
     static std::array<uint64_t, 64> reserve;
     static size_t left = 0;
@@ -115,7 +115,7 @@ std::string_view geo_of(ngx_http_request_t* r, const LocConf& conf) noexcept {
         geo.remove_suffix(1);
     }
     const size_t country = std::min(geo.find('-'), geo.size());
-    // It may come from a header: nothing but a code goes into events.
+    // It may come from a header: events get valid codes only.
     const bool plain = std::all_of(geo.begin(), geo.end(), [](char c) {
         return c == '-' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
     });
@@ -225,7 +225,7 @@ void gather_keys(ngx_http_request_t* r, const ServeQuery& query, bool personaliz
         }
     }
     for (const auto& sent : query.keys) {
-        // What the server says of a key, the query cannot overrule.
+        // The query cannot override a key set by the server.
         const bool taken = std::any_of(configured.begin(), configured.end(), [&](const auto& key) {
             return view(key.name) == sent.name;
         });

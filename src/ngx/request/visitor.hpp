@@ -1,4 +1,4 @@
-// What a request tells of its visitor.
+// The visitor of a request.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// What the status tells of pacing.
+// Pacing in the status.
 #pragma once
 
 #include "core/base/bytes.hpp"

@@ -1,4 +1,4 @@
-// What the forms of ads_status share: the filter of the query and today's counts.
+// Shared by the forms of ads_status: the filter of the query and today's counts.
 #pragma once
 
 #include <algorithm>

@@ -90,7 +90,7 @@ void put_refused(Worker& worker, Out& out, uint32_t slot, Day day, bool estimate
     comma = {};
     out.put("},\"sampled\":[");
     each([&](Reason reason, uint64_t) {
-        // The floor of an estimated price is looked at in each decision.
+        // The floor of an estimated price is checked in each decision.
         if (is_targeting(reason) && !(estimated && reason == Reason::floor)) {
             name(reason);
         }
@@ -185,7 +185,7 @@ uint64_t gross(Worker& worker, EventType type) noexcept {
     return sum;
 }
 
-// What was written since the state began, and what of it counts.
+// Events written since the state was created, and how many count.
 void put_traffic(Worker& worker, Out& out) noexcept {
     out.put("\"traffic\":{");
     for (size_t i = 0; i < kCount<EventType>; i++) {

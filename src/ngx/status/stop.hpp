@@ -10,7 +10,7 @@ class Worker;
 // A string or null.
 void put_text(Out& out, std::string_view text) noexcept;
 
-// Bytes for all of the following, with so many rows.
+// The size in bytes of the output below.
 size_t stops_room(Worker& worker, size_t rows) noexcept;
 
 // ,"stop_list_entries":N,"stopped":[…]

@@ -4,7 +4,7 @@ namespace ads::ngx {
 
 namespace {
 
-constexpr uint32_t kFlushAt = kMaxPending - 2;  // claims of one turn
+constexpr uint32_t kFlushAt = kMaxPending - 2;  // claims of one cycle
 constexpr int64_t kSlowWrite = 100'000'000;     // ns
 constexpr Millis kSlowWritesEnd = 60'000;       // after the last one
 constexpr uint32_t kLiveSample = 4;             // events in a tick

@@ -31,10 +31,10 @@ public:
     // written in parts, but never between a claim and its record.
     void make_room() noexcept;
 
-    // Puts the event into this turn's write.
+    // Adds the event to the next write.
     void record(const Event& event, const Completion& completion) noexcept;
 
-    // One write for all events of the turn; then they are counted.
+    // One write for all events of the cycle; then they are counted.
     void flush() noexcept;
 
     // Writes an event that nothing counts, after the others; false if that fails.
@@ -56,7 +56,7 @@ private:
     CatalogView& catalog_;
     Traffic& traffic_;
     Spool spool_;
-    std::vector<Completion> completions_;  // of the turn's records
+    std::vector<Completion> completions_;  // of the buffered records
     Seconds last_drop_log_ = 0;
     Millis last_slow_write_ = 0;  // monotonic
     bool writes_slow_ = false;    // as it was logged

@@ -40,7 +40,7 @@ void RequestCounts::summarize(const Image& image, Recorder& recorder, bool now_a
     const Millis now = process_.now();
     hour_end_ = (now / kHour + 1) * kHour;
     if (process_.conf().postgres.len == 0) {
-        return;  // nobody reads it
+        return;  // unused
     }
     const Millis since = outcomes_since_ == 0 ? now : outcomes_since_;
     outcomes_since_ = now;

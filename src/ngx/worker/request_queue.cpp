@@ -80,7 +80,7 @@ void RequestQueue::run() noexcept {
         if (const Work work = ctx->work) {
             const ngx_int_t rc = work(worker_, r, ctx);
             if (rc == NGX_DONE && ctx->queued) {
-                r->main->count--;  // it is held, which counts as well
+                r->main->count--;  // held requests have their own count
                 continue;
             }
             ngx_http_finalize_request(r, rc);

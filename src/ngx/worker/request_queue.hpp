@@ -34,7 +34,7 @@ private:
     ngx_queue_t queue_;  // first those whose work is to be done, then those that are held
     bool running_ = false;
     ngx_event_t event_{};
-    ngx_connection_t connection_{};  // nginx wants events to have one
+    ngx_connection_t connection_{};  // required for events
 };
 
 }  // namespace ads::ngx

@@ -45,7 +45,7 @@ bool Stops::follow(const Process& process, ngx_uint_t level) noexcept {
         list_ = {};
         error.clear();
     } else if (file_->version() == 0) {
-        // Something was to be stopped; what, nobody can tell.
+        // The entry to stop is unreadable.
         list_ = StopList::everything("cannot read the stop list");
     }
     if (!error.empty() && level >= NGX_LOG_ERR) {

@@ -65,7 +65,7 @@ bool Worker::refresh() noexcept {
 
 void Worker::follow_catalog() noexcept {
     if (!catalog.empty()) {
-        // What this turn has billed is written, or undone, with the catalog that billed it.
+        // Billed events are written, or undone, with the catalog that billed them.
         recorder.flush();
         counts.leave(catalog.image());
     }
@@ -77,7 +77,7 @@ void Worker::follow_catalog() noexcept {
 void Worker::on_tick(ngx_event_t* event) {
     static_cast<Worker*>(static_cast<ngx_connection_t*>(event->data)->data)->tick();
     // Also while exiting: a reader that stops following would hold up publication. The timer is
-    // cancelable, it keeps nobody alive.
+    // cancelable, so it does not delay the exit.
     ngx_add_timer(event, kTick);
 }
 

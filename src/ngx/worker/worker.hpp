@@ -1,4 +1,4 @@
-// What a worker process has. Each part has one job, and knows only the parts before it.
+// The parts of a worker process. Each has one job, and knows only the parts before it.
 #pragma once
 
 #include "core/decide/stop_list.hpp"
@@ -21,20 +21,20 @@ public:
     ~Worker();
     Worker(const Worker&) = delete;
 
-    // This process's worker; nullptr where there is none. Handlers ask once and pass it on.
+    // This process's worker, or nullptr. Handlers call it once and pass it on.
     static Worker* current() noexcept;
 
-    // False if there is no pin for this worker: it serves nothing then.
+    // False without a pin for this worker, which then serves nothing.
     bool start(ngx_log_t* log);
 
     // The catalog as of now; false before the first one is published. What was read of an earlier
     // one is no longer valid.
     bool refresh() noexcept;
 
-    // What is due five times a second.
+    // Called five times a second.
     void tick() noexcept;
 
-    // What a decision takes from, as of refresh().
+    // The ledger for decisions, as of refresh().
     Ledger::Source ledger_source() noexcept {
         return {catalog.image(), catalog.slots(), process.state(),       process.frequency(),
                 process.rng(),   counts.serves(), process.reservation(), &counts.traffic()};
@@ -61,11 +61,11 @@ private:
     void follow_lists() noexcept;
 
     ngx_event_t tick_event_{};
-    ngx_connection_t connection_{};  // nginx wants events to have one
+    ngx_connection_t connection_{};  // required for events
     Millis last_list_check_ = 0;     // monotonic
 };
 
-// Does the work at the end of the turn, see RequestQueue; 503 where there is no worker.
+// Does the work at the end of the event loop cycle, see RequestQueue; 503 without a worker.
 inline ngx_int_t defer(ngx_http_request_t* r, Work work) noexcept {
     Worker* worker = Worker::current();
     return worker == nullptr ? NGX_HTTP_SERVICE_UNAVAILABLE : worker->requests.defer(r, work);
