@@ -86,7 +86,7 @@ void read_png(string_view bytes, ImageFile& image) {
 
 // ---- JPEG: segments, and the scans between them ----
 
-// To the marker behind a scan: in it 0xff stands with a zero, or with a restart.
+// To the marker after a scan, in which 0xff is followed by a zero or a restart.
 void skip_scan(Bytes& in) {
     for (;;) {
         const size_t at = in.left().find('\xff');
@@ -242,7 +242,7 @@ void read_webp(string_view bytes, ImageFile& image) {
 
 // ---- AVIF: boxes in boxes ----
 
-// The size of an image stands in `ispe`; of several the largest is shown.
+// The size of an image is in `ispe`; of several the largest is shown.
 void walk_boxes(Bytes in, int depth, ImageFile& image, bool& broken) {
     while (!in.empty() && !broken) {
         uint64_t size = in.big(4);

@@ -13,7 +13,7 @@ enum class ImageType : uint8_t { none, png, jpeg, gif, webp, avif };
 // "png", and what its files are called.
 std::string_view name_of(ImageType type) noexcept;
 std::string_view extension_of(ImageType type) noexcept;  // ".png"
-// The type that files of such a name have; none if it is not one of ours.
+// The type by the name of a file; none if unknown.
 ImageType type_of_name(std::string_view file) noexcept;
 
 struct ImageFile {

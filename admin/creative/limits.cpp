@@ -150,7 +150,7 @@ std::string too_many(size_t most, std::string_view what) {
 // each counts as a tag, and each is read as if it were one: never too few.
 class Tags {
 public:
-    // What is wrong once this one is there. `from` begins with its "<".
+    // The error with this tag included. `from` begins with its "<".
     std::string fault(std::string_view from) {
         if (++tags_ > kMaxTags) {
             return too_many(kMaxTags, "tags (opening and closing ones, and comments)");

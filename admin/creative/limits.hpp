@@ -13,7 +13,7 @@ inline constexpr size_t kMaxTags = 2000;  // opening and closing ones, and comme
 inline constexpr size_t kMaxAttributes = 64;
 inline constexpr size_t kMaxDepth = 256;
 
-// What is wrong ("must …"), or nothing.
+// The error ("must …"), or an empty string.
 std::string limits_fault(std::string_view markup);
 
 std::string depth_fault();

@@ -8,7 +8,7 @@ namespace ads::creative {
 
 inline constexpr size_t kMaxLink = 2048;
 
-// What is wrong with the address ("must …"), or nothing.
+// The error of the address ("must …"), or an empty string.
 std::string link_fault(std::string_view url);
 
 // What a link has for the URL that counts the click; it is put in when the ad is shown.

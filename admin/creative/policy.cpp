@@ -24,7 +24,7 @@ std::string shown_tag(const GumboElement& element) {
 }
 
 Fate fate_of(const GumboElement& element) {
-    // Whatever stands in <svg> and <math> is read by other rules.
+    // The content of <svg> and <math> is parsed by other rules.
     if (element.tag_namespace != GUMBO_NAMESPACE_HTML) {
         return Fate::drop;
     }

@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kTarget = "_blank";
 constexpr std::string_view kRel = "noopener noreferrer nofollow sponsored";
 
-// What was removed, each thing once, with how often.
+// The removed parts, each once, with a count.
 class Removed {
 public:
     void add(const std::string& what) {

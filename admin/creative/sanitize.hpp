@@ -13,8 +13,8 @@ inline constexpr int kPolicyVersion = 2;
 
 struct Sanitized {
     std::string html;
-    std::string refusal;               // "must …", if there is no html
-    std::vector<std::string> removed;  // for people: "onclick on <img>"
+    std::string refusal;               // "must …", without html
+    std::vector<std::string> removed;  // "onclick on <img>"
 
     bool ok() const noexcept { return refusal.empty(); }
 };

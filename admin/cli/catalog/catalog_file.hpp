@@ -21,7 +21,7 @@ void show_warnings(const std::string& file, const catalog::Faults& warnings);
 // Adds --catalog, --state and --database.
 void add_catalog_options(Arguments& command, CatalogOptions& options);
 
-// Reads the catalog, and has said what is wrong with it if there is none. Throws Failure.
+// Reads the catalog; empty after reporting its errors. Throws Failure.
 std::optional<CatalogSource> read_or_tell(const CatalogOptions& options,
                                           const std::string& application);
 

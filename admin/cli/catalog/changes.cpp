@@ -18,7 +18,7 @@ std::string shown_value(const std::string& json) {
     return json.empty() || json == "null" ? "none" : printable(json);
 }
 
-// A start or an end, as its campaign's people say it.
+// A start or an end in the campaign's time zone.
 std::string shown_date(const std::string& field, const std::string& json, const std::string& zone) {
     const Json value(value_json(json));
     const auto when = json_is_string(value.get())

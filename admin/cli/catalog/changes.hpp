@@ -1,4 +1,4 @@
-// What an edit changed, for people.
+// The changes of an edit, as text.
 #pragma once
 
 #include "cli/common/output.hpp"

@@ -38,7 +38,7 @@ struct Options {
     bool json = false;
 };
 
-// What of the database differs after the import.
+// The differences in the database after the import.
 struct Result {
     std::string currency;
     std::vector<Change> changes;
@@ -282,7 +282,7 @@ private:
     uint64_t done_ = 0;  // bytes of the document
 };
 
-// ---- for people ----
+// ---- text ----
 
 void show(const Options& options, const Result& result) {
     show_changes(result.changes, result.currency);
@@ -334,7 +334,7 @@ std::optional<catalog::Faults> checked(const std::string& file, const std::strin
 Exit import(const Options& options) {
     const std::string document = read_input(options.file);
     std::vector<Removed> removed;
-    // Meanwhile, though nobody looks at it if the document is wrong.
+    // In parallel, although it is unused if the document is invalid.
     auto cleaned =
         std::async(std::launch::async, [&] { return clean_document(document, removed); });
     const auto warnings = checked(options.file, document);

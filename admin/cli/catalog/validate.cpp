@@ -28,7 +28,7 @@ struct Options {
     bool strict = false;
 };
 
-// What a creative would lose if it were saved, not trusted as a file's are.
+// What cleaning would remove from a creative; markup in files is trusted.
 struct Loss {
     Id creative = 0;
     std::string refusal;
@@ -126,7 +126,7 @@ Verdict verdict_on(const std::string& file, Seconds now, const Options& options)
     return verdict;
 }
 
-// ---- for people ----
+// ---- text ----
 
 std::string size_text(size_t bytes) {
     return bytes < 1024   ? counted(bytes, "byte")

@@ -15,7 +15,7 @@ class Option;
 
 namespace ads::cli {
 
-// Returns what is wrong with a value; empty if nothing is.
+// Returns the error of a value, or an empty string.
 struct Validator {
     std::function<std::string(const std::string&)> fault;
     std::string type;
@@ -31,7 +31,7 @@ public:
 
     Option* required(bool is = true);
     Option* check(Validator check);
-    // What a shell may offer; anything else is taken as well.
+    // Values for shell completion; others are accepted as well.
     Option* offer(std::vector<std::string> values);
     Option* option_text(const std::string& text);
     Option* allow_extra_args(bool allowed);
@@ -63,7 +63,7 @@ public:
     Option* add_flag(const std::string& names, bool& value, const std::string& help);
 
     Arguments* add_subcommand(const std::string& name, const std::string& help);
-    // Null if there is none of that name.
+    // Null if it does not exist.
     Arguments* find_subcommand(const std::string& name);
     // Whether the command line names one of them.
     bool has_subcommand() const;
@@ -83,7 +83,7 @@ private:
     std::deque<Arguments> commands_;
 };
 
-// What a shell may offer as the value of an option; empty if that is not known.
+// Values of an option for shell completion; empty if unknown.
 const std::vector<std::string>& values_of(const CLI::Option& option);
 
 // An argument that is needed and not there.

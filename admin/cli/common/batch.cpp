@@ -79,7 +79,7 @@ Exit run_batch(const BatchHandler& handle) {
         if (size == 0) {
             break;
         }
-        out().flush();  // whoever asks line by line waits for it
+        out().flush();  // a client may wait for each line
     }
     if (!waiting.empty()) {
         answer_line(waiting, handle);

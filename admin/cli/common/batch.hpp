@@ -14,7 +14,7 @@
 
 namespace ads::cli {
 
-// What is wrong with a line.
+// The error of a line.
 struct BadLine : std::runtime_error {
     using std::runtime_error::runtime_error;
 };

@@ -17,7 +17,7 @@ public:
     // The columns to leave out where there is no room for all, by their heads, the first one first.
     void spare(std::vector<std::string> heads) { spare_ = std::move(heads); }
     bool empty() const noexcept { return rows_.empty(); }
-    // Each line indented by so many columns.
+    // Each line indented by `indent` columns.
     void print(size_t indent = 0) const;
     // The same, as a terminal of that width shows it; 0: as wide as it is.
     std::string text(size_t indent, size_t width, bool bold) const;

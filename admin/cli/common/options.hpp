@@ -1,4 +1,4 @@
-// Checks of option values whose messages say what would be right.
+// Validators of option values, whose messages say what is allowed.
 #pragma once
 
 #include <fmt/format.h>

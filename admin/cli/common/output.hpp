@@ -13,10 +13,10 @@
 
 namespace ads::cli {
 
-// What the command prints is found by the functions of admin/lib.
+// The functions of admin/lib return what the command prints.
 using namespace admin;
 
-// Nobody reads standard output any more (`| head`): stop, and say nothing.
+// Standard output was closed by its reader (`| head`): stop silently.
 struct ReaderGone {};
 
 // Standard output. Its buffer is written when it is full, before a message,
@@ -25,7 +25,7 @@ class Output {
 public:
     void put(std::string_view text);
 
-    // At least `size` bytes to fill; filled() says how many were.
+    // At least `size` bytes to fill; call filled() with the number used.
     char* room(size_t size);
     void filled(size_t size) noexcept { used_ += size; }
 
@@ -43,7 +43,7 @@ Output& out();
 // {"message": "…"}.
 void print_messages_as_json();
 
-// One line on standard error, after what stands in the output's buffer.
+// One line on standard error, after flushing the output.
 void error_line(std::string_view line);
 void complain(std::string_view message);  // nginx-ads: MESSAGE
 void warn(std::string_view message);      // nginx-ads: warning: MESSAGE

@@ -15,7 +15,7 @@ public:
     Progress& operator=(const Progress&) = delete;
 
     void at(uint64_t done);
-    // Something else, of which nobody knows how long it takes.
+    // Another phase, of unknown length.
     void now(const char* what);
     // Takes the bar away.
     void clear();

@@ -66,7 +66,7 @@ void ServiceManager::say(std::string_view state) const noexcept {
         return;
     }
     const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_.size());
-    // Nobody may be listening: that is theirs to know, and nothing to wait for.
+    // Errors are ignored: the service manager may not listen.
     (void)sendto(fd, state.data(), state.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
                  reinterpret_cast<const sockaddr*>(&address), size);
     close(fd);

@@ -1,4 +1,4 @@
-// What a daemon and its service manager say to each other.
+// The protocol between a daemon and its service manager.
 #pragma once
 
 #include <chrono>
@@ -8,13 +8,13 @@
 
 namespace ads::cli {
 
-// systemd's protocol: datagrams to $NOTIFY_SOCKET. Without one nothing is said.
+// systemd's protocol: datagrams to $NOTIFY_SOCKET, if set.
 class ServiceManager {
 public:
     ServiceManager();
 
     void say(std::string_view state) const noexcept;  // "READY=1"
-    // How often it wants to hear that all is well.
+    // The interval in which it expects a sign of life.
     std::optional<std::chrono::milliseconds> watchdog() const noexcept { return watchdog_; }
 
 private:

@@ -14,12 +14,12 @@ size_t terminal_width();
 // How many columns the text takes, a column per character.
 size_t columns(std::string_view text);
 
-// Cut to so many columns, with an ellipsis.
+// Cut to `width` columns, with an ellipsis.
 std::string fitted(std::string_view text, size_t width);
 // The same, filled up with blanks.
 std::string padded(std::string_view text, size_t width);
 
-// `fraction` of `width` columns. Only nothing has no bar at all.
+// `fraction` of `width` columns; empty only for 0.
 std::string bar(double fraction, size_t width);
 
 // The text as lines of at most `width` columns, each indented by `indent`.

@@ -35,7 +35,7 @@ struct Preview {
     creative::PreviewSize size;
 };
 
-// A terminal's prompt should not stand behind the markup; a file gets exactly it.
+// A line feed before a terminal's prompt; a file gets the exact markup.
 void print_html(const std::string& html) {
     out().put(html);
     if (isatty(STDOUT_FILENO) == 1 && !html.ends_with('\n')) {
@@ -108,7 +108,7 @@ Exit sanitize_files(const Sanitize& options) {
 
 // ---- many ----
 
-// One line out for each line in, whatever it holds.
+// One line of output per line of input.
 void sanitize_line(std::string_view line) {
     bool found = false;
     const std::string_view id = take_field(line, found);
@@ -137,7 +137,7 @@ Exit sanitize_lines(const Sanitize& options) {
 
 // ---- looking at one ----
 
-// What is shown, and what it is called.
+// The creative to show, with its name.
 struct Shown {
     Sanitized creative;
     std::string name;

@@ -61,7 +61,7 @@ public:
             turn(true);
         }
         manager_.say("STOPPING=1");
-        // What is under way ends within its time, and is told.
+        // Requests in progress end within their time limit and are reported.
         const auto end = Clock::now() + options_.work.limits.timeout + milliseconds(5000);
         while (dispatcher_.busy() && Clock::now() < end) {
             turn(false);
@@ -95,7 +95,7 @@ private:
             told_ = began;
             manager_.say("WATCHDOG=1");
         }
-        // Nothing to do, or nobody to ask: not before the next poll.
+        // Nothing to do, or no connection: wait for the next poll.
         if (!more) {
             const auto rest = options_.work.poll - (Clock::now() - began);
             stop_.within(std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(rest)));

@@ -113,7 +113,7 @@ bool Breaker::note(const std::string& host, bool good, Clock::time_point now) {
     }
     Record& record = records_[host];
     const bool tripped = record.failures >= kFailuresToTrip;
-    // Those that were under way when it tripped say nothing new.
+    // Requests in progress when it tripped are not counted again.
     if (++record.failures < kFailuresToTrip || (tripped && !record.probing)) {
         return false;
     }

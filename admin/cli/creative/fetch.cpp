@@ -233,7 +233,7 @@ void Fetcher::resolved(Fetch& fetch, const Answers& answers) {
 
 // ---- one connection, one answer ----
 
-// Only what was checked, whatever libcurl has in mind.
+// Only checked addresses, regardless of libcurl's own resolution.
 curl_socket_t Fetcher::open_socket(void* data, curlsocktype purpose, curl_sockaddr* address) {
     const auto& fetch = *static_cast<const Fetch*>(data);
     const auto to = dialled_of(*address);

@@ -1,4 +1,4 @@
-// What names stand for: by DNS, or as the command line says.
+// Resolves host names: by DNS, or from the command line.
 #pragma once
 
 #include <condition_variable>
@@ -37,7 +37,7 @@ private:
 // Of an option whose value is an entry.
 Validator is_answer();
 
-// Asks in threads of its own: DNS may take many times as long as anybody waits here.
+// Resolves in separate threads: DNS may take far longer than the time limit.
 class Resolving {
 public:
     // `wake` is called when there is an answer, by another thread.

@@ -77,7 +77,7 @@ PixelCheck check_with(std::string_view url, std::string_view entries) {
     return check_pixel_url(url, given);
 }
 
-// One line out for each line in, whatever it holds. A third field is the
+// One line of output per line of input. A third field is the
 // answer of the resolver, even if it is empty; without one DNS is asked.
 void check_line(std::string_view line) {
     bool has_url = false;

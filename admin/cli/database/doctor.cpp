@@ -1,4 +1,4 @@
-// nginx-ads doctor: what stands between events and PostgreSQL.
+// nginx-ads doctor: checks everything between events and PostgreSQL.
 #include <dirent.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -176,7 +176,7 @@ private:
             database.run("SELECT extract(epoch FROM clock_timestamp())").real(0, 0);
         const double after = now();
         const double ahead = there - (before + after) / 2;
-        // What the journey took may be on either side.
+        // The round trip may be on either side.
         const double least = std::max(0.0, std::abs(ahead) - (after - before) / 2);
         const std::string message = fmt::format("the server's clock is {:.3f} s {} this machine's.",
                                                 std::abs(ahead), ahead < 0 ? "behind" : "ahead of");
@@ -411,7 +411,7 @@ private:
     Findings findings_;
 };
 
-// ---- for people ----
+// ---- text ----
 
 constexpr auto kLevels = std::to_array<std::string_view>({"ok", "warning", "problem"});
 constexpr auto kColours = std::to_array<Colour>({Colour::green, Colour::yellow, Colour::red});

@@ -47,7 +47,7 @@ public:
         }
         migrations();
         rights();
-        // Without it PostgreSQL does not even say what is in the schema.
+        // Without USAGE PostgreSQL does not list the schema.
         const bool usage = database_.value("SELECT has_schema_privilege('ads', 'USAGE')") == "t";
         if (usage && exists("ads.ad_events") && exists("ads.event_claims")) {
             partitions();
@@ -267,7 +267,7 @@ private:
         }
     }
 
-    // What an interrupted CREATE INDEX CONCURRENTLY or REINDEX leaves.
+    // Left over from an interrupted CREATE INDEX CONCURRENTLY or REINDEX.
     void leftovers() {
         const auto names = column(
             database_.run("SELECT x.indexrelid::regclass::text FROM pg_index x JOIN pg_class c "

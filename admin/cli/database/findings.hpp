@@ -15,7 +15,7 @@ struct Finding {
     std::string check;
     Level level = Level::ok;
     std::string message;
-    std::string remedy;  // a command, or what to change; empty if all is well
+    std::string remedy;  // a command, or what to change; empty if ok
 };
 
 class Findings {

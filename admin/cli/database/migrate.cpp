@@ -30,9 +30,9 @@ struct Options {
     bool json = false;
 };
 
-// ---- what stands against it ----
+// ---- obstacles ----
 
-// Throws if the database is not one that these files may go on with.
+// Throws if these files must not be applied to the database.
 void check(const std::vector<FileRow>& rows, const AppliedFiles& applied) {
     for (const auto& row : rows) {
         if (row.state == FileState::unknown) {
@@ -239,7 +239,7 @@ private:
         }
     }
 
-    // What is to be done, in order: all that can be done in one transaction comes first.
+    // The steps in order: first all that can be done in one transaction.
     std::vector<Step> steps(const AppliedFiles& applied) {
         const auto rows = compared(applied);
         check(rows, applied);

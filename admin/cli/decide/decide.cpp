@@ -216,9 +216,9 @@ Exit run(Options& options) {
 Validator is(std::function<bool(const std::string&)> good, const std::string& example) {
     return Validator(
         [=](const std::string& text) {
-            return good(text)
-                       ? std::string()
-                       : fmt::format("must be a value such as {}, not \"{}\"", example, printable(text));
+            return good(text) ? std::string()
+                              : fmt::format("must be a value such as {}, not \"{}\"", example,
+                                            printable(text));
         },
         "TEXT");
 }

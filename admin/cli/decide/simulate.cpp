@@ -144,7 +144,7 @@ Scenario scenario_of(const Options& options) {
     return s;
 }
 
-// A kind that is none is meant to be a file, if it looks like one.
+// An unknown kind is a file, if it looks like one.
 void check_traffic(const std::string& kind) {
     const std::vector<std::string> kinds = {"flat", "diurnal", "bursty", "outage"};
     if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end() && kind != kStdin &&

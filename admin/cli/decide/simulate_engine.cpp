@@ -403,7 +403,7 @@ private:
             t.day_end = image().next_day(campaign_of(t), second);
         }
         if (second == t.day_begin + kAfter - 1 && t.yesterday.begin > 0) {
-            // Before the counters are another day's; nothing of it is in flight.
+            // Before the counters change to another day; nothing is in flight.
             t.yesterday.used = used(t, static_cast<Day>(t.day - 1));
             line.days.push_back(t.yesterday);
         }
@@ -511,7 +511,7 @@ private:
     Progress& progress_;
     Traffic traffic_;
     HeapNode node_;
-    Rng arrivals_;  // requests: the same whatever is served
+    Rng arrivals_;  // requests: independent of what is served
     Rng after_;     // pixels
     const TokenLives lives_{};
     Seconds begin_ = 0;

@@ -22,7 +22,7 @@ public:
     // How many requests are expected in a second. Ask in the order of time.
     double in_second(Seconds second);
 
-    // When nobody could ask.
+    // The outage.
     std::optional<Interval> outage() const noexcept { return outage_; }
 
 private:

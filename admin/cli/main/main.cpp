@@ -44,7 +44,7 @@ void add_exit_codes(CLI::App& app) {
     }
 }
 
-// What prints no JSON of its own says at least its errors so.
+// Commands without JSON output print at least their errors as JSON.
 void add_json(CLI::App& app) {
     static bool asked = false;  // run() looks itself, before the line is read
     const auto commands = app.get_subcommands([](CLI::App*) { return true; });
@@ -178,7 +178,7 @@ int main(int argc, char** argv) {
     try {
         return static_cast<int>(run(argc, argv));
     } catch (const ReaderGone&) {
-        return static_cast<int>(Exit::failed);  // while complaining
+        return static_cast<int>(Exit::failed);  // while printing an error
     } catch (const std::exception& e) {
         complain(e.what());
         return static_cast<int>(Exit::failed);

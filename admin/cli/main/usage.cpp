@@ -64,7 +64,7 @@ Reached reach(CLI::App& app, const std::vector<std::string>& arguments) {
     return reached;
 }
 
-// "WHAT: did you mean …?", or where to read on if nothing is like the word.
+// "WHAT: did you mean …?", or a hint at --help if no name is similar.
 std::string with_advice(const std::string& what, std::string_view word,
                         const std::vector<std::string>& known, const Reached& reached) {
     const std::string best = nearest(word, known);

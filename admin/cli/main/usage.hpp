@@ -1,4 +1,4 @@
-// What is said when the command line is wrong.
+// Messages for an invalid command line.
 #pragma once
 
 #include <string>
@@ -15,8 +15,7 @@ class ParseError;
 
 namespace ads::cli {
 
-// What is wrong with the help that was asked for: a command that there is none of. Empty if
-// nothing is.
+// The error of a request for help: an unknown command. Empty without one.
 std::string help_fault(CLI::App& app, const std::vector<std::string>& arguments);
 
 // Explains the error on standard error; for people with the help of an incomplete command.

@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint64_t kMaxRows = 1'000'000;
 
-// What the examples in --help edit.
+// The object in the examples of --help.
 const char* example_id(Kind kind) {
     constexpr auto kIds = std::to_array<const char*>({"acme", "7", "12", "31", "home-top", "3"});
     return kIds[static_cast<size_t>(kind)];
@@ -244,7 +244,7 @@ private:
         add_access(*app, options->access, true);
     }
 
-    // What a list may be narrowed to.
+    // The filters of a list.
     void add_filters(Arguments& app, ListQuery& query) const {
         const bool in_group = kind_ == Kind::creative || kind_ == Kind::experiment;
         const bool dated =

@@ -1,4 +1,4 @@
-// The commands that edit or show one thing of the catalog in PostgreSQL.
+// The commands that edit or show objects of the catalog in PostgreSQL.
 #pragma once
 
 #include <jansson.h>
@@ -49,7 +49,7 @@ struct Look {
     Kind kind = Kind::campaign;
     Access access;
     std::string id;
-    bool all = false;    // history: what is below, too
+    bool all = false;    // history: with the changes of its children
     uint64_t limit = 0;  // 0: no limit
 };
 
@@ -60,7 +60,7 @@ Exit history(const Look& look);
 // there to answer.
 void ask_for_campaign(json_t* campaign);
 
-// What an edit is made with. The actor is --as, else the user.
+// The options of an edit. The actor is --as, else the user.
 EditOptions options_of(const Access& access);
 std::string actor_of(const std::string& option);
 

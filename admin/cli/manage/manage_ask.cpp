@@ -58,7 +58,7 @@ std::string answer(const Question& question) {
     return line;
 }
 
-// What is wrong with the campaign so far; empty if nothing is.
+// The first error of the campaign so far, or an empty string.
 std::string fault_of(const json_t* campaign) {
     const Json copy(json_copy(const_cast<json_t*>(campaign)));
     json_object_set_new(copy.get(), "id", json_integer(1));

@@ -124,7 +124,7 @@ Json parsed(std::string_view text) {
         json_loadb(text.data(), text.size(), JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, nullptr));
 }
 
-// What it is depends on the campaign's time zone: resolve_dates() knows it.
+// It depends on the campaign's time zone: see resolve_dates().
 json_t* moment_json(const Field& field, const std::string& text) {
     if (text.empty() || text == "none") {
         return json_null();

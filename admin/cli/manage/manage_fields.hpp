@@ -1,4 +1,4 @@
-// What of an object the command line can say: flags, --set and --file.
+// The options that set an object: flags, --set and --file.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ namespace ads::cli {
 enum class As {
     text,
     number,
-    moment,    // a date or a time of the campaign's zone; "none" is none
+    moment,    // a date or a time in the campaign's zone, or "none"
     money,     // 2.50
     price,     // the same, of the model that the flag is called by
     list,      // separated by commas
@@ -49,7 +49,7 @@ void set_field(json_t* object, const Field& field, const std::vector<std::string
 // All that the command line says: the file first, then flags, then --set.
 void apply(const EditCommand& command, json_t* object);
 
-// The object in a file: "campaign" or "ad_group" in it is what it stands in.
+// The object in a file; "campaign" or "ad_group" in it name its parent.
 Json read_object(const std::string& file);
 
 }  // namespace ads::cli

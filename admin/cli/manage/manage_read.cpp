@@ -21,7 +21,7 @@ namespace {
 
 // ---- one ----
 
-// What is needed to show an object to people.
+// The context for showing an object.
 struct Terms {
     std::string currency;
     std::string zone;  // of its campaign
@@ -38,7 +38,7 @@ std::string shown(const std::string& path, const json_t* object, const char* key
     return printable(json_is_string(value) ? json_string_value(value) : dumped(value));
 }
 
-// A line for each value that says something.
+// A line for each value that is not empty.
 void flatten(const std::string& path, const json_t* object, const Terms& terms, Grid& grid) {
     const char* key = nullptr;
     json_t* value = nullptr;

@@ -1,4 +1,4 @@
-// What an edit prints.
+// The output of an edit.
 #include <fmt/format.h>
 
 #include "cli/catalog/changes.hpp"

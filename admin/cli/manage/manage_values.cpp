@@ -21,7 +21,7 @@ constexpr std::string_view kNoValue = "none";
                   fmt::format("{} must be {}, not \"{}\".", flag, right, printable(text)));
 }
 
-// Takes the text up to the separator; all of it without one.
+// Takes the text up to the separator, or all of it.
 std::string_view take(std::string_view& text, char separator) {
     const size_t end = std::min(text.find(separator), text.size());
     const std::string_view part = text.substr(0, end);
@@ -51,7 +51,7 @@ json_t* cap_json(const std::string& text) {
 
 constexpr const char* kHours = "hours such as mon-fri:9-17, sat,sun:10:30-24 or 22-6";
 
-// "9", "09" or "9:30" as "09:30"; empty if it is no time of day.
+// "9", "09" or "9:30" as "09:30"; empty if invalid.
 std::string clock_text(std::string_view text) {
     const std::string_view hour = take(text, ':');
     const auto number = [](std::string_view digits, unsigned most) {
@@ -66,7 +66,7 @@ std::string clock_text(std::string_view text) {
     return hours && minutes ? fmt::format("{:02}:{:02}", *hours, *minutes) : std::string();
 }
 
-// "mon-fri" and "sat,sun"; false if one of them is no day.
+// "mon-fri" and "sat,sun"; false if a day is invalid.
 bool add_days(json_t* days, std::string_view text) {
     while (!text.empty()) {
         std::string_view range = take(text, ',');

@@ -34,7 +34,7 @@ void set_keys(json_t* keys, const std::vector<std::string>& texts);
 // Separated by commas.
 json_t* list_json(std::string_view text);
 
-// What is no number stays a text: the catalog's own check says what is right.
+// Other values stay texts, which the check of the catalog reports.
 json_t* number_or_text(const std::string& text);
 
 }  // namespace ads::cli

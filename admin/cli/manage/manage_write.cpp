@@ -38,7 +38,7 @@ std::string actor_of(const std::string& option) {
             return value;
         }
     }
-    return {};  // whoever is connected
+    return {};  // the database user
 }
 
 EditOptions options_of(const Access& access) {

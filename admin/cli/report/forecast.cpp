@@ -21,7 +21,7 @@ struct Options {
     bool json = false;
 };
 
-// ---- for people ----
+// ---- text ----
 
 void show_days(const Forecast& forecast) {
     double most = 0;

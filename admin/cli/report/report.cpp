@@ -47,7 +47,7 @@ std::string change(double now, double before) {
     return before > 0 ? fmt::format("{:+.0f}%", 100 * (now / before - 1)) : std::string(kNothing);
 }
 
-// ---- for people ----
+// ---- text ----
 
 std::vector<std::string> cells_of(const Figures& figures, const Figures* before, bool filled,
                                   const std::string& currency) {
@@ -135,7 +135,7 @@ void show_table(const Options& options, const Report& report) {
 
 // ---- for programs ----
 
-// RFC 4180. What a spreadsheet would take for a formula begins with a quote.
+// RFC 4180. Values that a spreadsheet would read as formulas get a leading quote.
 std::string csv_field(std::string_view text) {
     std::string field(text);
     if (!field.empty() && std::string_view("=+-@\t\r").find(field[0]) != std::string_view::npos) {

@@ -86,7 +86,7 @@ private:
     void segment(const std::string& path, bool live) {
         int error = read_file(path.c_str(), text_);
         if (error == ENOENT && live && path.ends_with(kOpen)) {
-            // Its worker has just ended it. The list may have the new name, too.
+            // Its worker has just closed it. The list may contain the new name as well.
             renamed_ = path.substr(0, path.size() - kOpen.size()) + ".seg";
             error = read_file(renamed_.c_str(), text_);
         }

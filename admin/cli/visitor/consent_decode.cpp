@@ -1,4 +1,4 @@
-// nginx-ads consent decode: what stands in a GPP string, and how each section votes.
+// nginx-ads consent decode: the contents of a GPP string, and the vote of each section.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

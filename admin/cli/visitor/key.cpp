@@ -113,7 +113,7 @@ Exit rotate(const Rotate& options) {
     return Exit::ok;
 }
 
-// nginx refuses such a file, too.
+// nginx refuses such a file as well.
 void check_mode(const std::string& path) {
     struct stat info;
     if (path != kStdin && stat(path.c_str(), &info) == 0 && (info.st_mode & 077) != 0) {

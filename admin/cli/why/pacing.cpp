@@ -114,7 +114,7 @@ std::vector<Bar> bars_of(const json_t* root, Id campaign) {
     return bars;
 }
 
-// ---- for people ----
+// ---- text ----
 
 Colour colour_of(const Bar& bar) {
     return bar.status == "under_pace"  ? Colour::yellow
@@ -148,7 +148,7 @@ void show_bar(const Bar& bar, size_t width) {
     out().put(fmt::format("  {}\n", line));
 }
 
-// Where the ideal of an even day stands at these hours.
+// The ideal of an even day at these hours.
 void show_hours(size_t width) {
     constexpr std::string_view kLabels[] = {"12am", "6am", "12pm", "6pm", "12am"};
     std::string line(width + 4, ' ');

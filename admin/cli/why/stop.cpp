@@ -68,7 +68,7 @@ std::string folder_of(const Options& options) {
     return folder;
 }
 
-// Two people who stop things at once must not lose one another's lines.
+// Concurrent stops must not lose each other's lines.
 Fd locked(const std::string& folder) {
     Fd lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!lock || flock(lock.get(), LOCK_EX) != 0) {
@@ -79,7 +79,7 @@ Fd locked(const std::string& folder) {
 
 // ---- the catalog ----
 
-// What the catalog of the node names.
+// The campaigns and advertisers in the catalog of the node.
 struct Catalog {
     std::string path;  // as messages call it
     std::map<uint32_t, std::string> campaigns;
@@ -213,7 +213,7 @@ uint32_t campaign_named(const Catalog& catalog, const std::string& name) {
                     best.empty() ? "." : fmt::format(": did you mean \"{}\"?", printable(best))));
 }
 
-// What the command line names. Names of campaigns are looked up in the catalog.
+// The stops of the command line. Names of campaigns are looked up in the catalog.
 std::vector<Stop> named(const Options& options, const std::string& folder) {
     std::vector<Stop> stops;
     if (options.all) {
@@ -442,7 +442,7 @@ void show(const Options& options, const Edited& edited) {
     }
 }
 
-// What is stopped, by whom, since when and why.
+// The current stops, with actor, time and reason.
 Exit list(const Options& options) {
     std::string text;
     const std::string path = folder_of(options) + "/stopped";

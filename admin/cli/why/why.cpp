@@ -46,7 +46,7 @@ struct Found {
     const catalog::AdGroup* group = nullptr;
 };
 
-// By its id, or by a name that only one of them has. `things` are all there are.
+// By its id, or by a unique name, among `things`.
 template <class Thing>
 const Thing& find(const std::vector<const Thing*>& things, const std::string& text,
                   std::string_view what, const std::string& source) {

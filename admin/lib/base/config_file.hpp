@@ -5,7 +5,7 @@
 
 namespace ads::admin {
 
-// What a configuration file says, and which.
+// A setting, and its configuration file.
 struct Configured {
     std::string value;
     std::string file;

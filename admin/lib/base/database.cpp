@@ -112,7 +112,7 @@ std::string chosen_conninfo(const std::string& option) {
 
 PGconn* connect(const std::string& conninfo, const std::string& application) {
     const char* timeout = std::getenv("PGCONNECT_TIMEOUT");
-    // What comes later wins: only what the user does not say is ours.
+    // Later settings win: these are defaults.
     const std::array names = {"connect_timeout", "fallback_application_name", "dbname",
                               "client_encoding", static_cast<const char*>(nullptr)};
     const std::array values = {timeout == nullptr ? kConnectTimeout : timeout, application.c_str(),
@@ -203,7 +203,7 @@ Database::Database(const std::string& conninfo, const std::string& application)
                         "nginx-ads.conf or the PG* variables.",
                         ended(one_line(PQerrorMessage(connection_.get())))));
     }
-    // Nothing is SET here: behind a pooler others would get it with the connection.
+    // No SET here: behind a pooler other clients would get it with the connection.
     PQsetNoticeReceiver(connection_.get(), notice, nullptr);
 }
 
@@ -218,7 +218,7 @@ Rows Database::answer(PGresult* result) {
 
 namespace {
 
-// libpq wants texts that end in a zero byte, and an array of them.
+// libpq takes an array of zero-terminated texts.
 class Texts {
 public:
     explicit Texts(std::initializer_list<Param> params) {

@@ -128,10 +128,10 @@ Failure explained(const SqlError& error);
 // How a pooler deals out connections to the server, as far as it shows.
 enum class Pooling {
     none,
-    session,      // one stands between, but each client seems to keep its server process
+    session,      // a pooler, but each client seems to keep its server process
     transaction,  // another server process for each transaction
 };
-// Opens a second connection if a pooler stands between.
+// Opens a second connection if there is a pooler.
 Pooling pooling_of(Database& database, const std::string& conninfo);
 
 // The least version that the schema works with, as PQserverVersion() has it.

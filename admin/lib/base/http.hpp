@@ -18,7 +18,7 @@ HttpAnswer http_get(const std::string& url, std::chrono::milliseconds timeout);
 // The address without the user and password it may hold.
 std::string shown_url(const std::string& url);
 
-// What is wrong with the text as such an address; empty if nothing is.
+// The error of the URL, or an empty string.
 std::string web_address_fault(const std::string& text);
 
 }  // namespace ads::admin

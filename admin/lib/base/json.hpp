@@ -15,7 +15,7 @@ struct ReleaseJson {
 };
 using Json = std::unique_ptr<json_t, ReleaseJson>;
 
-// Valid whatever the text holds.
+// Valid for any bytes.
 json_t* text_json(std::string_view text);
 json_t* number_json(uint64_t number);
 
@@ -23,9 +23,9 @@ json_t* number_json(uint64_t number);
 // null pointer.
 std::string dumped(const json_t* json, size_t digits = 15);
 
-// The member as text; empty if it is none.
+// The member as text; empty if it is not one.
 std::string text_at(const json_t* object, const char* key);
-uint64_t number_at(const json_t* object, const char* key);  // 0 if it is none
+uint64_t number_at(const json_t* object, const char* key);  // 0 if it is not one
 
 // As RFC 7396 says: objects are merged, null removes, all else is replaced.
 void merge(json_t* target, const json_t* patch);

@@ -1,4 +1,4 @@
-// Moments to the millisecond, as people and programs write them.
+// Times to the millisecond, as text.
 #pragma once
 
 #include <jansson.h>

@@ -11,7 +11,7 @@
 
 namespace ads::admin {
 
-// "50", "2.5", "0.05" as cents; nothing for what is no amount, and for parts of a cent.
+// "50", "2.5", "0.05" as cents; empty for invalid amounts and parts of a cent.
 std::optional<uint64_t> parse_money(std::string_view text);
 
 // Every digit there is, and at least those of ISO 4217: "50.00", "50.00 EUR", "50 JPY",
@@ -21,14 +21,14 @@ std::string money_text(MicroCents amount, std::string_view currency = {});
 // A figure, rounded to the digits of ISO 4217.
 std::string rounded_money(double cents, std::string_view currency = {});
 
-// What --budget says: "50.00/day", "5000/total". Nothing if it is none of these.
+// The value of --budget: "50.00/day", "5000/total"; empty if invalid.
 struct BudgetText {
     BudgetType type = BudgetType::daily;
     uint64_t cents = 0;
 };
 std::optional<BudgetText> parse_budget(std::string_view text);
 
-// What is wrong with a --budget, and how it is written.
+// The error of a --budget, and the correct form.
 std::string budget_fault(std::string_view text);
 
 // "50.00 EUR/day"

@@ -1,4 +1,4 @@
-// What a misspelled word was meant to be.
+// Suggestions for misspelled words.
 #pragma once
 
 #include <string>

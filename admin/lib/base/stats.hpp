@@ -65,7 +65,7 @@ Sequential sequential(const Arm& a, const Arm& b, double mde, double alpha,
 enum class Verdict : uint8_t {
     sample_ratio,  // the split is broken: no figure can be trusted
     too_few,       // some arm has not reached the minimum
-    open,          // no arm stands out yet
+    open,          // no significant difference yet
     decided,       // `winner` does
 };
 
