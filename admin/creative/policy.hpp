@@ -21,7 +21,7 @@ Fate fate_of(const GumboElement& element);
 // Whether an element of this name stays, in small letters.
 bool keeps_tag(std::string_view name);
 
-// For messages, whatever the author called it: "<b>".
+// For messages, in the original spelling: "<b>".
 std::string shown_tag(const GumboElement& element);
 
 // A name of the author's, short and printable.

@@ -19,8 +19,8 @@
 #include "core/image/image.hpp"
 #include "ledger/keeper_life.hpp"
 #include "ledger/live.hpp"
+#include "ledger/process_id.hpp"
 #include "ledger/shared_text.hpp"
-#include "ledger/who.hpp"
 
 namespace ads {
 

@@ -42,11 +42,11 @@ like $out, qr/^Usage: nginx-ads campaign list\b/m, 'is that of --help';
 run();
 is $exit, 2, 'no command: a usage error';
 is $out, '', 'with nothing on standard output';
-like $err, qr/^Commands:.*needs one of the commands/ms, 'and the list of commands';
+like $err, qr/^Commands:.*requires one of the commands/ms, 'and the list of commands';
 
 run('spool');
 is $exit, 2, 'half a command: a usage error';
-like $err, qr/^  cat +.*"nginx-ads spool" needs one of/ms, 'and the list of its commands';
+like $err, qr/^  cat +.*"nginx-ads spool" requires one of/ms, 'and the list of its commands';
 
 my @wrong = (
     [['help', 'campain'],         qr/no command "nginx-ads campain": did you mean "campaign"\?/],
@@ -59,9 +59,9 @@ my @wrong = (
     [['--vresion'],  qr/no option --vresion: did you mean "--version"\?/],
     [['validate', '--jsn', 'x'], qr/no option --jsn: did you mean "--json"\?/],
     [['validate'], qr/FILE is required; see "nginx-ads validate --help"\./],
-    [['validate', '--at', 'noon', '-'], qr/--at: must be a moment .* not "noon"/],
-    [['key', 'check', 'a', 'b'],   qr/"b" is one argument too many/],
-    [['key', 'generate', '--id'],  qr/--id needs a value/],
+    [['validate', '--at', 'noon', '-'], qr/--at: must be a time .* not "noon"/],
+    [['key', 'check', 'a', 'b'],   qr/unexpected argument "b"/],
+    [['key', 'generate', '--id'],  qr/--id requires a value/],
     [['spool', 'cat', '--type', 'clik'], qr/--type: must be one of serve, .* not "clik"/],
 );
 push @wrong,
@@ -221,14 +221,14 @@ is $out, "standard input: 1 key with id 1; key 1 signs, all verify.\n", 'for wha
 umask 0;
 run('key', 'generate', '--id', '200', '--output', 'ring');
 is $exit, 0, 'a key into a file';
-is $out, "Key 200 is in ring.\n", 'is not shown';
+is $out, "Key 200 was written to ring.\n", 'is not shown';
 is sprintf('%04o', (stat 'ring')[2] & 07777), '0600', 'the file has mode 0600';
 like read_file('ring'), qr/\A200 [0-9a-f]{64}\n\z/, 'and the key with its id';
 
 my $kept = read_file('ring');
 run('key', 'generate', '--output', 'ring');
 is $exit, 3, 'an existing file is refused';
-like $err, qr/^nginx-ads: ring exists and is left as it is: .* --force\.$/, 'with what to do';
+like $err, qr/^nginx-ads: ring exists and was not changed: .* --force\.$/, 'with what to do';
 is read_file('ring'), $kept, 'and not touched';
 is $out, '', 'no key is shown instead';
 
@@ -252,7 +252,7 @@ chmod 0640, 'two';
 run('key', 'check', 'two');
 is $exit, 0, 'a ring with two keys';
 is $out, "two: 2 keys with ids 1, 200; key 200 signs, all verify.\n", 'the first one signs';
-like $err, qr/^nginx-ads: warning: two has mode 0640, .*"chmod 600 two"\.$/,
+like $err, qr/^nginx-ads: warning: two has mode 0640: .*"chmod 600 two"\.$/,
     'the mode is warned of';
 
 write_file('broken', "1 abc\n");

@@ -298,8 +298,8 @@ subtest 'wrong files and command lines' => sub {
     is $exit, 0, 'a catalog from standard input';
 
     my @usage = (
-        [['--catalog', 'catalog.json'], qr/^nginx-ads: which placements\? Name 1 to 64 with --placement, or a request with --request\.$/],
-        [['--request', 'request.json'], qr/^nginx-ads: which catalog\? Name a file \(--catalog\), /],
+        [['--catalog', 'catalog.json'], qr/^nginx-ads: placements are required: name 1 to 64 with --placement, or a request with --request\.$/],
+        [['--request', 'request.json'], qr/^nginx-ads: a catalog is required: name a file \(--catalog\), /],
         [[@catalog, '--request', 'request.json', '--geo', 'DE'], qr/--geo/],
         [[@catalog, '--placement', 'p', '--geo', 'Germany'], qr/--geo: must be a value such as US or US-CA, not "Germany"/],
         [[@catalog, '--placement', 'p', '--device', 'phone'], qr/--device/],
@@ -308,7 +308,7 @@ subtest 'wrong files and command lines' => sub {
         [[@catalog, '--request', 'request.json', '--repeat', 0], qr/--repeat: must be a whole number from 1 to 10000000, not "0"/],
         [[@catalog, '--request', 'request.json', '--seed', -1], qr/--seed/],
         [[@catalog, '--request', 'request.json', '--seed', 'x'], qr/--seed: must be a whole number from 0 to \d+, not "x"/],
-        [['--catalog', 'catalog.json', '--request', 'request.json', '--at', 'noon'], qr/--at: must be a moment /],
+        [['--catalog', 'catalog.json', '--request', 'request.json', '--at', 'noon'], qr/--at: must be a time /],
         [[@catalog, '--request', 'request.json', '--sed=1'], qr/has no option --sed: did you mean "--seed"\?/],
     );
     for my $case (@usage) {
@@ -453,17 +453,17 @@ subtest 'what may answer instead' => sub {
 subtest 'wrong command lines' => sub {
     my $url   = 'http://127.0.0.1:1/status';
     my @usage = (
-        [[12], qr/^nginx-ads: which catalog\? Name a file \(--catalog\), /],
-        [['--status-url', $url], qr/which catalog\?/],
-        [[0, '--status-url', $url], qr/which catalog\?/],
-        [['Readers', '--status-url', $url], qr/which catalog\?/],
+        [[12], qr/^nginx-ads: a catalog is required: name a file \(--catalog\), /],
+        [['--status-url', $url], qr/a catalog is required/],
+        [[0, '--status-url', $url], qr/a catalog is required/],
+        [['Readers', '--status-url', $url], qr/a catalog is required/],
         [[12, '--status-url', '127.0.0.1/status'], qr{must begin with http:// or https://, not "127\.0\.0\.1/status"}],
         [[12, '--status-url', 'file:///etc/passwd'], qr{must begin with http:// or https://}],
         [[12, '--status-url', 'http://'], qr{must begin with http:// or https://}],
         [[12, '--status-url', $url, '--timeout', '0'], qr/must be a time of at most 1h such as 5s or 500ms, not "0"/],
         [[12, '--status-url', $url, '--timeout', '5x'], qr/must be a time of at most 1h such as 5s or 500ms, not "5x"/],
         [[12, '--status-url', $url, '--timeout', '61m'], qr/must be a time up to an hour/],
-        [[12, 13, '--status-url', $url], qr/"13" is one argument too many/],
+        [[12, 13, '--status-url', $url], qr/unexpected argument "13"/],
     );
     for my $case (@usage) {
         run('why', @{$case->[0]});

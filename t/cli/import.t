@@ -270,7 +270,7 @@ is run('export', 'kept.json'), 1, 'to a file, the same';
 is read_file('kept.json'), 'kept', 'which stays as it is';
 my $other = { campaigns => [{ id => 10, name => 'Ten' }] };
 is import_($other, '--dry-run'), 0, 'an import beside it';
-like $err, qr/^nginx-ads: warning: the catalog in the database was wrong before, and still is/, 'warns';
+like $err, qr/^nginx-ads: warning: the catalog in the database was and remains invalid/, 'warns';
 is import_($next), 0, 'and one of it';
 is run('export'), 0, 'heals it';
 

@@ -61,7 +61,7 @@ is_deeply [ grep { !/^ring$/ } glob '*' ], [], 'no other file is left';
 # What was made before is still good, and the new key makes what comes.
 my $token = AdsTest::Ads::token('click', key => 2);
 run('token', 'verify', '--secret', 'ring', '--now', int(AdsTest::Ads::server_time() / 1000), $token);
-is $out, "ok: it is good\n", 'an old token';
+is $out, "ok: it is valid\n", 'an old token';
 run('token', 'mint', '--secret', 'ring', 'type=click');
 chomp(my $minted = $out);
 run('token', 'inspect', '--secret', 'ring', $minted);

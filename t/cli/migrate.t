@@ -272,7 +272,7 @@ my $building = sub { $slow->value("SELECT count(*) FROM pg_stat_activity WHERE w
     AND query LIKE 'CREATE INDEX CONCURRENTLY%'") };
 wait_until { $building->() } 30, 'an index to wait for the writer';
 my $two = start('two', 'migrate', '--database', $slow->conninfo);
-wait_until { read_file('two.err') =~ /another nginx-ads migrate is at work/ } 30, 'the second to wait';
+wait_until { read_file('two.err') =~ /another nginx-ads migrate is running/ } 30, 'the second to wait';
 pass 'the second says that it waits';
 wait_until { substr($pg->log, $waits) =~ /still waiting for/ } 60, 'the server to have looked for deadlocks';
 $writer->run('COMMIT');

@@ -232,7 +232,7 @@ subtest 'two at once' => sub {
 
 subtest 'a command line that is wrong' => sub {
     my @table = (
-        [ [ 'stop', '--all' ],                                     2, qr/which node\? Name its state folder/ ],
+        [ [ 'stop', '--all' ],                                     2, qr/a node is required: pass its state folder/ ],
         [ [ 'start', '--state', $state ],                          2, qr/say what to lift/ ],
         [ [ 'stop', '--state', "$state/none", '--all' ],           3, qr/cannot open folder .*none/ ],
         [ [ 'stop', '--state', $state, '--campaign', 'x' ],        1, qr/there is no campaign "x" in the catalog/ ],

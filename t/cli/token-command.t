@@ -41,7 +41,7 @@ for my $name (qw(verify inspect mint)) {
 my $good = token('click');
 run('verify', @Ring, '--now', $Now, $good);
 is $exit, 0, 'a good token';
-is $out, "ok: it is good\n", 'is good';
+is $out, "ok: it is valid\n", 'is good';
 run('verify', @Ring, '--now', $Now, '--type', 'impression', $good);
 is $exit, 1, 'not for another event';
 is $out, "wrong_type: it is for another event type\n", 'and it says why';
@@ -104,7 +104,7 @@ my @bad = (
     [ { id => 'a', token => 7 }, 'a', qr/^token must be a string/ ],
     [ { id => 'a', token => $good, type => 'clik' }, 'a', qr/^type must be one of serve, impression/ ],
     [ { id => 'a', token => $good, type => undef }, 'a', qr/^type must be a string/ ],
-    [ { id => 'a', token => $good, now => 'noon' }, 'a', qr/^now must be a moment/ ],
+    [ { id => 'a', token => $good, now => 'noon' }, 'a', qr/^now must be a time/ ],
 );
 @answers = batch('verify', map { ($_->[0], { id => 'next', token => '' }) } @bad);
 is scalar @answers, 2 * @bad, 'bad lines and the ones after them';

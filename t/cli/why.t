@@ -227,7 +227,7 @@ subtest 'wrong names' => sub {
         [ [ 99, '--state', $state ], 1, qr/^nginx-ads: there is no ad group 99 in .*catalog\.json\.$/ ],
         [ [ 'Reader', '--state', $state ], 1, qr/there is no ad group "Reader" in \S+: did you mean "Readers"\?$/ ],
         [ [ '--campaign', 'Sprint', '--state', $state ], 1, qr/there is no campaign "Sprint" in \S+: did you mean "Spring"\?$/ ],
-        [ [12], 2, qr/^nginx-ads: which catalog\? Name a file \(--catalog\), / ],
+        [ [12], 2, qr/^nginx-ads: a catalog is required: name a file \(--catalog\), / ],
         [ [ 12, '--catalog', 'gone.json' ], 3, qr/gone\.json/ ],
         [ [ 12, '--state', '/nowhere' ], 3, qr{cannot read /nowhere/catalog\.path: } ],
         [ [ 12, '--campaign', 7, '--catalog', $file ], 2, qr/--campaign/ ],

@@ -351,7 +351,7 @@ ads: invalid value "//evil.example/" in "ads_base": must be a path such as /spot
 ads_base '/a"b/';
 --- must_die
 --- error_log
-is no prefix for URLs; write a path like /spot/
+must be a path such as /spot/
 
 
 
@@ -520,7 +520,7 @@ ads: "ads_catalog file" must have one path in
 ads_catalog postgres;
 --- must_die
 --- error_log
-ads: "ads_catalog postgres" needs ads_postgres in the http block in
+ads: "ads_catalog postgres" requires "ads_postgres" in the http block in
 
 
 
@@ -614,7 +614,7 @@ ads: invalid parameter "interval=often" in "ads_postgres": must be a time, such 
 ads_spool logs/spool segment=65m;
 --- must_die
 --- error_log
-ads: invalid value "segment=65m" in "ads_spool": must be at most 64m in
+ads: invalid parameter "segment=65m" in "ads_spool": must be at most 64m in
 
 
 
@@ -623,7 +623,7 @@ ads: invalid value "segment=65m" in "ads_spool": must be at most 64m in
 ads_origin https://ads.example.com/;
 --- must_die
 --- error_log
-ads: invalid value "https://ads.example.com/" in "ads_origin": must be like https://example.com, with a port if need be, without a path in
+ads: invalid value "https://ads.example.com/" in "ads_origin": must be a scheme and a host such as https://example.com, optionally with a port, without a path in
 
 
 
@@ -632,7 +632,7 @@ ads: invalid value "https://ads.example.com/" in "ads_origin": must be like http
 ads_origin ads.example.com;
 --- must_die
 --- error_log
-ads: invalid value "ads.example.com" in "ads_origin": must be like https://example.com
+ads: invalid value "ads.example.com" in "ads_origin": must be a scheme and a host such as https://example.com
 
 
 
@@ -693,7 +693,7 @@ ads: unknown parameter "top" in "ads_slots_css": must be element=NAME in
     location /spot/frame { ads_frame; }
 --- must_die
 --- error_log
-ads: ads_frame needs ads_catalog in the http block in
+ads: "ads_frame" requires "ads_catalog" in the http block in
 
 
 
@@ -703,7 +703,7 @@ ads: ads_frame needs ads_catalog in the http block in
     location /spot/frame { ads_serve; ads_frame; }
 --- must_die
 --- error_log
-ads: ads_frame: this location already has a handler in
+ads: "ads_frame" is not allowed here: the location already has a handler in
 
 
 

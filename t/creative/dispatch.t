@@ -229,7 +229,7 @@ subtest 'redirects' => sub {
     impressions(60, 'https://a.example.com/hop');
     run(@once, @names);
     is_deeply [ uris() ], ['/hop'], 'none is followed';
-    is dead()->{60}, 'it answered 302, and redirects are not followed', 'unless it is asked for';
+    is dead()->{60}, 'status 302, and redirects are not followed', 'unless it is asked for';
 
     my %pixels = (
         61 => [ 'hop',         undef ],
@@ -289,11 +289,11 @@ subtest 'answers' => sub {
     is $out, "2 sent, 5 to be retried, 1 given up\n", 'ends' or diag $err;
     my ($bytes) = map { (split /\|/)[6] } grep { m{/huge} } wait_seen('/huge');
     cmp_ok $bytes, '<', 50 << 20, 'of 200 MB only a little is read';
-    is dead()->{94}, 'it answered 404', 'what is not there will not be there';
+    is dead()->{94}, 'status 404', 'what is not there will not be there';
     my %error = map { $_->[0] => $_->[1] } $db->query('SELECT creative_id, error FROM ads.pixel_queue');
-    like $error{91}, qr/headers are far too long/,      'headers have an end';
-    is   $error{92}, 'it answered 503',                 'a server with troubles is tried again';
-    is   $error{93}, 'it answered 429',                 'a busy one, too';
+    like $error{91}, qr/headers are too long/,      'headers have an end';
+    is   $error{92}, 'status 503',                 'a server with troubles is tried again';
+    is   $error{93}, 'status 429',                 'a busy one, too';
     like $error{95}, qr/certificate|no alternative/i,   'the certificate must be that of the name';
     like $error{97}, qr/^no address found for/,      'a name without an address may get one';
     is $db->value(q{SELECT bool_and(next_try BETWEEN now() + interval '5 min' AND now() + interval '15 min') FROM ads.pixel_queue}), 't', 'later';
@@ -343,12 +343,12 @@ subtest 'an end' => sub {
     $db->run('UPDATE ads.pixel_queue SET next_try = now()');
     run(@once, @names, '--tries', 2);
     is waiting(), 0, 'and a last one';
-    is dead()->{110}, 'it answered 503, after 2 tries', 'the reason is kept';
+    is dead()->{110}, 'status 503, after 2 tries', 'the reason is kept';
     is run('dispatch', 'status'), 0, 'status';
-    like $out, qr/^waiting 0, of which 0 due and 0 under way\ntoday   1 sent, 1 tried again, 1 given up\ndead    1\n  1 of creative 110: it answered 503, after 2 tries\n$/, 'tells it';
+    like $out, qr/^waiting 0, of which 0 due and 0 under way\ntoday   1 sent, 1 retried, 1 given up\ndead    1\n  1 of creative 110: status 503, after 2 tries\n$/, 'tells it';
     run('dispatch', 'status', '--json');
     is_deeply json($out), { waiting => 0, due => 0, taken => 0, oldest_seconds => 0, dead => 1, sent_today => 1, retried_today => 1, dead_today => 1,
-        reasons => [ { creative => 110, error => 'it answered 503, after 2 tries', pixels => 1 } ] }, 'in JSON, too';
+        reasons => [ { creative => 110, error => 'status 503, after 2 tries', pixels => 1 } ] }, 'in JSON, too';
     is run('dispatch', 'retry'), 2, 'retry wants to know of what';
     run('dispatch', 'retry', '--creative', 5);
     is $out, "0 pixels queued again\n", 'of another creative there is none';

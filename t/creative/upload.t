@@ -76,7 +76,7 @@ for my $name (sort keys %good) {
 }
 is scalar(my @all = stored()), 7, 'a content has one name';
 is upload('a.png'), 0, 'again';
-like $out, qr{^a\.png: /img/[0-9a-f]{32}\.png 24 \xc3\x97 16 png, 152 bytes, was there$}, 'it is there';
+like $out, qr{^a\.png: /img/[0-9a-f]{32}\.png 24 \xc3\x97 16 png, 152 bytes, already present$}, 'it is there';
 is upload('--url', 'https://cdn.example.com/', 'a.png', 'b.jpg'), 0, 'several, with another address';
 like $out, qr{^a\.png: https://cdn\.example\.com/\w+\.png .*\nb\.jpg: https://cdn\.example\.com/\w+\.jpg }, 'each has a line';
 
@@ -87,30 +87,30 @@ require Compress::Raw::Zlib;
 my $magic = "\x89PNG\r\n\x1a\n";
 sub sized { my ($w, $h) = @_; return $magic . chunk('IHDR', pack 'N2C5', $w, $h, 8, 6, 0, 0, 0) . chunk('IDAT', 'x') . chunk('IEND', '') }
 
-my $text = qr/may hold scripts/;
+my $text = qr/may contain scripts/;
 my $broken = qr/broken or cut off/;
-my $tail = qr/behind the end/;
+my $tail = qr/data after the end/;
 my %bad = (
     'svg.svg'      => [ '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>', $text ],
     'svg.png'      => [ qq{\xef\xbb\xbf <?xml version="1.0"?><svg/>}, $text ],
     'page.gif'     => [ '<!DOCTYPE html><script>1</script>', $text ],
     'empty.png'    => [ '', qr/it is empty/ ],
-    'text.jpg'     => [ 'hello', qr/no PNG, JPEG, GIF, WebP or AVIF/ ],
-    'bmp.png'      => [ 'BM' . "\0" x 60, qr/no PNG/ ],
-    'pdf.png'      => [ '%PDF-1.7', qr/no PNG/ ],
-    'mp4.avif'     => [ box('ftyp', 'isom' . "\0" x 8), qr/no PNG/ ],
+    'text.jpg'     => [ 'hello', qr/not a PNG, JPEG, GIF, WebP or AVIF/ ],
+    'bmp.png'      => [ 'BM' . "\0" x 60, qr/not a PNG/ ],
+    'pdf.png'      => [ '%PDF-1.7', qr/not a PNG/ ],
+    'mp4.avif'     => [ box('ftyp', 'isom' . "\0" x 8), qr/not a PNG/ ],
     'jpeg.png'     => [ $jpeg, qr/jpeg by content but not by file name/ ],
-    'png.gif'      => [ $png, qr/png by its content/ ],
-    'png.html'     => [ $png, qr/png by its content/ ],
-    'png.png.php'  => [ $png, qr/png by its content/ ],
+    'png.gif'      => [ $png, qr/png by content/ ],
+    'png.html'     => [ $png, qr/png by content/ ],
+    'png.png.php'  => [ $png, qr/png by content/ ],
     'tail.png'     => [ "$png<script>alert(1)</script>", $tail ],
     'zip.png'      => [ $png . "PK\3\4", $tail ],
     'tail.jpg'     => [ "$jpeg\n<?php evil();", $tail ],
     'tail.gif'     => [ "$gif;alert(1)", $tail ],
     'tail.webp'    => [ "${lossy}xx", $tail ],
-    'comment.png'  => [ $magic . substr($png, 8, 25) . chunk('tEXt', "Comment\0<script>alert(1)</script>") . substr($png, 33), qr/holds markup/ ],
-    'comment.jpg'  => [ substr($jpeg, 0, 2) . "\xff\xfe" . pack('n', 2 + 20) . '<ScRiPt>alert(1)<!--' . substr($jpeg, 2), qr/holds markup/ ],
-    'comment.gif'  => [ substr($gif, 0, 19) . "\x21\xfe\x06<html>\0" . substr($gif, 19), qr/holds markup/ ],
+    'comment.png'  => [ $magic . substr($png, 8, 25) . chunk('tEXt', "Comment\0<script>alert(1)</script>") . substr($png, 33), qr/contains markup/ ],
+    'comment.jpg'  => [ substr($jpeg, 0, 2) . "\xff\xfe" . pack('n', 2 + 20) . '<ScRiPt>alert(1)<!--' . substr($jpeg, 2), qr/contains markup/ ],
+    'comment.gif'  => [ substr($gif, 0, 19) . "\x21\xfe\x06<html>\0" . substr($gif, 19), qr/contains markup/ ],
     'script.gif'   => [ 'GIF89a/*' . "\0" x 20 . '*/=1;alert(1)', $broken ],
     'cut.png'      => [ substr($png, 0, 100), $broken ],
     'cut.jpg'      => [ substr($jpeg, 0, 300), $broken ],
@@ -118,12 +118,12 @@ my %bad = (
     'cut.webp'     => [ substr($webp, 0, 100), $broken ],
     'cut.avif'     => [ substr(avif(1, 1), 0, 80), $broken ],
     'sum.png'      => [ substr($png, 0, 16) . "\1" . substr($png, 17), $broken ],
-    'none.png'     => [ sized(0, 10), qr/no size/ ],
+    'none.png'     => [ sized(0, 10), qr/no width or height/ ],
     'wide.png'     => [ sized(16385, 1), qr/larger than 16384/ ],
     'bomb.png'     => [ sized(16384, 16384), qr/50 million pixels/ ],
     'huge.png'     => [ sized(4_000_000_000, 4_000_000_000), qr/larger than 16384/ ],
     'bomb.avif'    => [ avif(100_000, 1), qr/larger than 16384/ ],
-    'none.gif'     => [ "GIF89a\0\0\1\0" . substr($gif, 10), qr/no size/ ],
+    'none.gif'     => [ "GIF89a\0\0\1\0" . substr($gif, 10), qr/no width or height/ ],
 );
 my @before = stored();
 for my $name (sort keys %bad) {
@@ -143,7 +143,7 @@ for my $image ([ png => $png ], [ gif => $gif ], [ webp => $lossy ]) {
 is_deeply \@odd, [], 'no beginning of an image is one';
 file('large.gif', $gif . 'x' x 3_000_000);
 is upload('large.gif'), 1, 'a large file';
-like $err, qr/it has 3,000,042 bytes, and 2,097,152 are allowed/, 'is not even read';
+like $err, qr/it has 3,000,042 bytes, at most 2,097,152 are allowed/, 'is not even read';
 is upload('--max-bytes', 41, 'd.gif'), 1, 'the limit may be lower';
 is upload('.'), 1, 'a folder is not a file';
 is upload('missing.png'), 3, 'nor is what is not there';

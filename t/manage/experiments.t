@@ -133,7 +133,7 @@ subtest 'no winner' => sub {
     trials(5, 142, 30_000,       3000);
     check();
     is $pg->value('SELECT status FROM ads.experiments WHERE id = 5'), 'running', 'a broken split blocks the verdict';
-    like $err, qr/check-experiments: experiment 5: the split is not as the shares say/, 'and is logged';
+    like $err, qr/check-experiments: experiment 5: the traffic split does not match the shares/, 'and is logged';
 };
 
 subtest 'several variants' => sub {
@@ -163,7 +163,7 @@ subtest 'start and stop' => sub {
     $pg->run(q{BEGIN; INSERT INTO ads.experiments (id, ad_group_id) VALUES (9, 14);
         INSERT INTO ads.variants (experiment_id, creative_id, ad_group_id, share) VALUES (9, 141, 14, 0.5), (9, 142, 14, 0.5); COMMIT});
     is run('experiment', 'start', 9), 1, 'one at a time in an ad group';
-    like $err, qr/experiment 5 is already running in ad group 14 stop it first/, 'is enough';
+    like $err, qr/experiment 5 is already running in ad group 14: stop it first/, 'is enough';
     run('experiment', 'list', '--json', '--status', 'completed');
     is_deeply [ map { [ @$_{ qw(id winner) } ] } @{ json($out) } ], [ [ 3, 122 ], [ 4, undef ], [ 6, 151 ], [ 8, 174 ] ], 'the list';
     run('experiment', 'list');

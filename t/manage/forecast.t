@@ -105,7 +105,7 @@ INSERT INTO ads.daily_spend (campaign_id, day, ad_group_id, impressions, clicks,
 INSERT INTO ads.event_hours VALUES ('2026-11-16T10:00:00Z', 8, 81, 31, 'home-top', 'US', 'mobile', 'impression', '', 700, 0);
 SQL
 is summary(8), 'Will deliver 66 % of its goal by 26 Nov.', 'by its goals';
-like $out, qr/^  goals of its ad groups: 1,500 of 3,010, 2,010 in the end$/m, 'in figures';
+like $out, qr/^  goals of its ad groups: 1,500 of 3,010, projected total 2,010$/m, 'in figures';
 is summary(9), 'Starts on 1 Jan 2027: no data for a forecast yet.', 'not begun';
 is summary(10), 'Delivered 25 % of its budget by 31 Oct.', 'over';
 $pg->run('DELETE FROM ads.ad_groups WHERE id > 12; DELETE FROM ads.campaigns WHERE id > 6; DELETE FROM ads.event_hours WHERE campaign_id = 8');
@@ -241,12 +241,12 @@ is run('forecast', 'campaign', 1, '--database', $pg->conninfo(user => 'report'))
 for my $case (
     [ 1, qr/there is no campaign 99\./,                  'forecast', 'campaign', 99 ],
     [ 1, qr/there is no campaign "x"\./,                 'forecast', 'campaign', 'x' ],
-    [ 2, qr/needs one of the commands/,                  'forecast' ],
+    [ 2, qr/requires one of the commands/,                  'forecast' ],
     [ 2, qr/--by/,                                       'report', '--by', 'week' ],
     [ 2, qr/must be one or two of campaign/,             'report', '--by', 'campaign,day,hour' ],
     [ 2, qr/must be one or two of campaign/,             'report', '--by', 'day,day' ],
-    [ 2, qr/must be a day like/,                         'report', '--from', 'tomorrow' ],
-    [ 2, qr/must be a day like/,                         'report', '--from', '2026-02-30' ],
+    [ 2, qr/must be a day such as/,                         'report', '--from', 'tomorrow' ],
+    [ 2, qr/must be a day such as/,                         'report', '--from', '2026-02-30' ],
     [ 1, qr/--from 2026-11-17T00:00:00Z is not before/,  'report', '--from', '2026-11-17T00:00:00Z' ],
     [ 1, qr/there is no time zone "Nowhere"/,            'report', '--timezone', 'Nowhere' ],
     [ 3, qr/cannot reach PostgreSQL/,                    'report', '--database', 'host=/nowhere' ],

@@ -364,7 +364,7 @@ my $net = done('ad-group', 'create', '--campaign', 'Trap', '--name', 'Net', '--p
 my @ad = ('creative', 'create', '--ad-group', 'Net', '--type', 'html', '--markup', 'x', '--click-url', 'https://x.example/');
 run(@ad, '--width', 320, '--height', 50, '--strict');
 is $exit, 1, '--strict refuses what fits nowhere';
-like $err, qr/^nginx-ads: creative \d+ is HTML of 320×50, which fits no placement of its ad group: side is 300×250\. refused because of --strict\.$/m, 'and says why';
+like $err, qr/^nginx-ads: creative \d+ is HTML of 320×50, which fits no placement of its ad group: side is 300×250; refused because of --strict\.$/m, 'and says why';
 is_deeply done('creative', 'list', '--ad-group', 'Net'), [], 'nothing is written';
 run(@ad, '--width', 320, '--height', 50);
 like $err, qr/^nginx-ads: warning: creative \d+ is HTML of 320×50/m, 'else it is a warning';
@@ -420,7 +420,7 @@ my $again = done('creative', 'resanitize', '--dry-run');
 is_deeply [ @$again{qw(seen changed)} ], [ 1, 1 ], 'a dry run of resanitize';
 is $db->value('SELECT policy FROM ads.creatives WHERE id = 1'), undef, 'writes nothing';
 run('creative', 'resanitize');
-is "$exit $out", "0 1 creative looked at, 1 changed, 0 refused\n", 'resanitize';
+is "$exit $out", "0 1 creative checked, 1 changed, 0 refused\n", 'resanitize';
 is $err, "creative 1: removed: onclick on <p>\n", 'says what was removed';
 is $db->value(q{SELECT policy || ' ' || (content ->> 'markup') FROM ads.creatives WHERE id = 1}), '2 <p>a</p>', 'and stores it';
 is done('creative', 'resanitize')->{seen}, 0, 'once';
@@ -459,7 +459,7 @@ is $db->value('SELECT actor FROM ads.audit_log ORDER BY id DESC LIMIT 1'), 'caro
 
 # Where the node is: the option, else the configuration file.
 is run('pacing'), 2, 'no node is named';
-like $err, qr/which node\? .* --status-url URL, or a line "status_url = URL"/, 'and how it may be is said';
+like $err, qr/a node is required: .* --status-url URL, or a line "status_url = URL"/, 'and how it may be is said';
 write_file('.config/nginx-ads.conf', "status_url = http://127.0.0.1:1/status\n");
 is run('pacing'), 3, 'one that does not answer';
 like $err, qr{http://127\.0\.0\.1:1/status}, 'of the configuration file';

@@ -180,7 +180,7 @@ subtest 'rights and mistakes' => sub {
     like $err, qr/permission denied/, 'and is told';
     is run('scheduler', 'status', '--database', $db->conninfo(user => 'report')), 0, 'but sees how it goes' or diag $err;
     for my $case (
-        [ 2, qr/needs one of the commands/,                       'scheduler' ],
+        [ 2, qr/requires one of the commands/,                       'scheduler' ],
         [ 2, qr/did you mean "status"/,                           'scheduler', 'statu' ],
         [ 2, qr/must be a time from 10ms to 60m such as 30s, not "0s"/, 'scheduler', 'run', '--tick', '0s' ],
         [ 2, qr/must be a whole number from 31 to 36500/,         'scheduler', 'tick', '--keep-events', '5' ],

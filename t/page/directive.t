@@ -35,7 +35,7 @@ for my $bad (
 }
 like said('ads_inject on;'), qr/ads_inject needs ads_base: the prefix of the tracking URLs, like "ads_base \/spot\/;"/, 'needs ads_base';
 like said('location = /spot/serve { ads_serve; ads_inject on; }'), qr/test is successful/, 'but where the answer is no page';
-like said('ads_base /spot/; ads_inject on;', http => ''), qr/ads: ads_inject needs ads_zone in the http block/, 'and a catalog';
+like said('ads_base /spot/; ads_inject on;', http => ''), qr/ads: "ads_inject" requires "ads_zone" in the http block/, 'and a catalog';
 like said('ads_base /spot/; ads_inject off;', http => ''), qr/test is successful/, 'unless it is off';
 
 # A module that says that it compresses, and does nothing.

@@ -28,7 +28,7 @@ double rate(const stats::Arm& arm) {
                            : static_cast<double>(arm.successes) / static_cast<double>(arm.trials);
 }
 
-// ---- for people ----
+// ---- text ----
 
 std::string titled(const Experiment& experiment) {
     return experiment.name.empty()

@@ -104,8 +104,8 @@ constexpr auto kPlacement = std::to_array<Field>({
     {"--width", "width", As::number, "N", "Pixels; 0 takes any creative"},
     {"--height", "height", As::number, "N", "Pixels"},
     {"--types", "types", As::list, "LIST", "image, html, native, tag; none: all"},
-    {"--select", "select", As::text, "NAME", "By weight or by price"},
-    {"--floor", "floor_cents", As::money, "AMOUNT", "The least eCPM, like 0.50"},
+    {"--select", "select", As::text, "NAME", "Selection among ad groups: weight or price"},
+    {"--floor", "floor_cents", As::money, "AMOUNT", "Minimum eCPM, such as 0.50"},
 });
 
 constexpr auto kExperiment = std::to_array<Field>({

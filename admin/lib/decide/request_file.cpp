@@ -67,9 +67,9 @@ private:
                 continue;
             }
             const std::string best = nearest(key, kMembers);
-            const std::string advice = best.empty()
-                                           ? fmt::format("known are {}", fmt::join(kMembers, ", "))
-                                           : fmt::format("did you mean \"{}\"?", best);
+            const std::string advice =
+                best.empty() ? fmt::format("known keys: {}", fmt::join(kMembers, ", "))
+                             : fmt::format("did you mean \"{}\"?", best);
             const std::string fault = fmt::format("unknown key \"{}\": {}{}", printable(key),
                                                   advice, best.empty() ? "." : "");
             throw InvalidInput(fmt::format("{}: $: {}", name_, fault), {{"", "$", fault}});

@@ -298,8 +298,8 @@ void CampaignEdit::check_statuses() const {
         const auto end = catalog::parse_date(text_at(now, "end"));
         if (end && *end <= std::time(nullptr) && (to == "active" || to == "scheduled")) {
             throw Failure(Exit::bad_input,
-                          fmt::format("campaign {} ended at {}: give it a later end to make it {}.",
-                                      id, local_moment(*end, zone_of(now)), to));
+                          fmt::format("campaign {} ended at {}: set a later end to make it {}.", id,
+                                      local_moment(*end, zone_of(now)), to));
         }
     });
 }

@@ -98,7 +98,7 @@ void need_advertiser(Database& database, const std::string& name, bool there) {
     }
     if (exists && !there) {
         throw Failure(Exit::bad_input,
-                      fmt::format("{} exists already.", called(Kind::advertiser, name)));
+                      fmt::format("{} already exists.", called(Kind::advertiser, name)));
     }
 }
 

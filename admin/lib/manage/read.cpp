@@ -33,7 +33,7 @@ Json placement_object(Database& database, const std::string& id) {
     not_there(Kind::placement, id);
 }
 
-// As in the catalog; an ad group and a creative say what they stand in.
+// As in the catalog; an ad group and a creative name their parent.
 Json object_of(Database& database, Kind kind, const std::string& id) {
     if (kind == Kind::advertiser) {
         Json object = advertiser_object(database, id);

@@ -35,7 +35,7 @@ struct Options {
     }
 };
 
-// What an image's hash is made of: equal means there is nothing to publish.
+// The hash of an image: equal hashes mean nothing to publish.
 uint64_t document_hash(std::string_view json, Seconds now, const Options& options = {}) noexcept;
 
 // A document with that hash.

@@ -61,7 +61,8 @@ char* path_directive(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t& path, std::s
     for (ngx_uint_t i = 2; i < cf->args->nelts; i++) {
         const ngx_int_t rc = size_parameter(args[i], name, size);
         if (rc == NGX_DECLINED) {
-            return invalid_parameter(cf, cmd, args[i], "must be \"%sSIZE\"", name);
+            ngx_str_t wanted = str(name);
+            return invalid_parameter(cf, cmd, args[i], "must be \"%VSIZE\"", &wanted);
         }
         if (rc == NGX_ERROR || size < least) {
             return invalid_parameter(cf, cmd, args[i], "must be a size of at least %uzk",

@@ -40,7 +40,7 @@ private:
     ngx_queue_t listeners_;
     // Not cancelable: a worker that ends waits until it has told its listeners.
     ngx_event_t timer_{};
-    ngx_connection_t connection_{};  // nginx wants events to have one
+    ngx_connection_t connection_{};                                   // required for events
     std::map<std::string, std::string, std::less<>> campaign_texts_;  // of this frame
     uint64_t texts_of_ = 0;
 };
