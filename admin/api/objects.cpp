@@ -27,9 +27,9 @@ constexpr uint64_t kUsualRows = 1000;
 constexpr uint64_t kMostRows = 10'000;
 
 constexpr Parameter kDryRun = {"dry_run", R"({"type":"string","enum":["1"]})",
-                               "Only say what would change"};
+                               "Print the changes without writing them"};
 constexpr Parameter kStrict = {"strict", R"({"type":"string","enum":["1"]})",
-                               "Refuse what could not be served"};
+                               "Treat warnings as errors"};
 
 constexpr auto kNames = std::to_array<const char*>(
     {"Advertiser", "Campaign", "AdGroup", "Creative", "Placement", "Experiment"});
@@ -213,7 +213,7 @@ std::vector<Parameter> filters(Kind kind) {
     const bool dated = kind == Kind::campaign || kind == Kind::ad_group || kind == Kind::creative;
     const bool grouped = kind == Kind::creative || kind == Kind::experiment;
     if (kind != Kind::advertiser) {
-        list.push_back({"status", kText, "Only these, as in active,paused"});
+        list.push_back({"status", kText, "List those with this status, such as active,paused"});
     }
     if (dated) {
         list.push_back({"advertiser", kText, "Only of this one"});
@@ -226,13 +226,14 @@ std::vector<Parameter> filters(Kind kind) {
         list.push_back({"ad_group", kText, "Only of this one, by id or name"});
     }
     if (kind == Kind::ad_group || kind == Kind::creative) {
-        list.push_back({"placement", kText, "Only what may be served there"});
+        list.push_back({"placement", kText, "List those that may be served there"});
     }
     if (kind == Kind::creative) {
         list.push_back(
             {"type", R"({"type":"string","enum":["image","html","native"]})", "Only of this type"});
     }
-    list.push_back({"search", kText, "Only with this text in id, name, advertiser or click URL"});
+    list.push_back(
+        {"search", kText, "List those with this text in id, name, advertiser or click URL"});
     list.push_back(
         {"limit", R"({"type":"integer","minimum":1,"maximum":10000})", "At most so many (1000)"});
     return list;
@@ -267,9 +268,9 @@ public:
                            kOperates, {kDryRun, kStrict}, "Patch", "Edited",
                            [kind](Call& call) { return change(call, kind); });
         patch.conditional = true;
-        add_action("pause", "Serve it no more, for now", kOperates, admin::pause);
+        add_action("pause", "Pause serving it", kOperates, admin::pause);
         add_action("resume", "Serve it again", kOperates, admin::resume);
-        add_action("archive", "End it for good", kManages, admin::archive);
+        add_action("archive", "End it permanently", kManages, admin::archive);
         add("POST", one_ + "/clone", "clone" + name_, "Make a draft of the same", kManages,
             {kDryRun}, "Clone", "Edited", [kind](Call& call) { return clone(call, kind); })
             .status = 201;

@@ -120,7 +120,7 @@ void add_api(Arguments& app, Command& chosen) {
         ->check(is_prefix())
         ->option_text("PATH");
     run->add_option("--status-url", options->status_url,
-                    "Where a running node has ads_status (default nginx-ads.conf)")
+                    "URL of a node's ads_status (default nginx-ads.conf)")
         ->check(is_web_address())
         ->option_text("URL");
     run->add_option("--threads", options->threads, "Requests at a time (default 4)")

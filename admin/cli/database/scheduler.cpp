@@ -1,4 +1,6 @@
-// nginx-ads scheduler.
+// nginx-ads scheduler: what happens to campaigns and experiments by itself. Each
+// task has its turns; a turn is done by one of all schedulers, in one transaction
+// together with the row that says so.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -6,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <map>
 
 #include "cli/common/options.hpp"
 #include "cli/common/service.hpp"
@@ -41,7 +44,7 @@ std::string_view tag_of(std::string_view task) {
 }
 
 // "2 activated (7, 9), 1 resumed (4)"
-std::string shown(const Turn::Actions& deeds) {
+std::string shown(const Deeds& deeds) {
     std::vector<std::string> parts;
     for (const auto& [action, names] : deeds) {
         const size_t some = std::min(names.size(), kNamesShown);
@@ -179,7 +182,7 @@ private:
     StopSignal stop_;
     ServiceManager manager_;
     Scheduler scheduler_;
-    Scheduler::Totals totals_;
+    Totals totals_;
     uint64_t ticks_ = 0;
     std::string trouble_;
 };

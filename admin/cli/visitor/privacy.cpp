@@ -28,6 +28,8 @@ struct Options {
     bool json = false;
 };
 
+// ---- who ----
+
 // "-": not on the command line, where others may see it.
 std::string given(const std::string& option) {
     if (option != kStdin) {
@@ -41,22 +43,27 @@ std::string given(const std::string& option) {
 }
 
 Person person_of(const Options& options) {
+    Person person;
     if (options.session.empty() == options.user.empty()) {
         throw Failure(Exit::usage, "--session or --user is required.");
     }
     if (!options.session.empty()) {
-        return person_with_session(given(options.session));
+        person.session = given(options.session);
+        if (!is_session(person.session)) {
+            throw Failure(Exit::bad_input, "a session must be the 32 hex digits of its cookie.");
+        }
+        return person;
     }
     if (options.secret.empty()) {
         throw Failure(Exit::usage,
                       "--user requires --secret, the key ring, to compute the pseudonym.");
     }
-    const std::string ring = read_input(options.secret);
-    std::string error;
-    if (!KeyRing::parse(ring, error)) {
-        throw Failure(Exit::bad_input, fmt::format("{}: {}.", options.secret, error));
+    const std::string name = given(options.user);
+    if (name.empty()) {
+        throw Failure(Exit::bad_input, "the name of the user is empty.");
     }
-    return person_with_name(ring, given(options.user));
+    person.users = pseudonyms(options.secret, name);
+    return person;
 }
 
 std::unique_ptr<Database> connected(const Options& options) {
@@ -103,7 +110,7 @@ Exit erase(const Options& options) {
             "Erase it, and run this again.");
     }
     for (const auto& path : erased.set_aside) {
-        warn(fmt::format("{} was set aside and cannot be searched: remove it.", path));
+        warn(fmt::format("{} was set aside as unusable and cannot be searched: remove it.", path));
     }
     show(options, erased);
     return Exit::ok;

@@ -88,7 +88,7 @@ bool is_object(std::string_view text) {
     return object;
 }
 
-// As it was written, in one line; a string if it is not a JSON object.
+// As it was written, in one line. What is no JSON object is shown as a string.
 void put_metadata(Out& out, std::string_view text) {
     if (text == "{}" || text.empty()) {
         out.put("{}");

@@ -9,7 +9,7 @@ namespace ads::admin {
 // Enough for any event: no byte of a record becomes more than six.
 inline constexpr size_t kMaxLine = 6 * kMaxRecord + 1024;
 
-// The object and a line feed. Writes valid JSON for any strings.
+// The object and a line feed. Writes valid JSON whatever the strings hold.
 void write_event(Out& out, const Event& event);
 
 }  // namespace ads::admin

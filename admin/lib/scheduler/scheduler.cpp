@@ -93,7 +93,7 @@ Deeds Scheduler::work(const std::string& task, const std::string& due) {
 }
 
 void Scheduler::failed(const std::string& task, const std::string& due, const std::string& why) {
-    sink_.trouble(task, fmt::format("{} failed, and is tried again: {}", task, why));
+    sink_.trouble(task, fmt::format("{} failed and will be retried: {}", task, why));
     if (due.empty()) {
         return;
     }
