@@ -185,9 +185,10 @@ run('validate', '.');
 is $exit, 3, 'a folder is not a catalog';
 
 # What is over cannot open any more: the moment decides how much there is to compile.
-my $over = $catalog;
-$over =~ s/"id": 7,/"id": 7, "end": "2026-06-01T00:00:00Z",/ or die;
-write_file('over.json', $over);
+my $groups = join ',', map {
+    qq({"id": $_, "targeting": {"placements": ["p"]}, "creatives": [{"id": $_, "type": "html", "click_url": "https://a.example/", "content": {"markup": "$_"}}]})
+} 1 .. 100;
+write_file('over.json', qq({"placements": [{"id": "p"}], "campaigns": [{"id": 7, "end": "2026-06-01T00:00:00Z", "ad_groups": [$groups]}]}));
 my @sizes = map {
     run('validate', '--json', '--at', $_, 'over.json');
     json($out)->{compiled_bytes};
