@@ -214,20 +214,26 @@ void Ledger::give_back(const Pick& pick) noexcept {
     }
 }
 
-// One event in a thousand impressions, until it is known better.
-MicroCents Ledger::ecpm(uint32_t index) noexcept {
+// Without counters nothing has been seen.
+Evidence Ledger::evidence(uint32_t index) noexcept {
     const GroupRecord& group = image_.groups()[index];
     const uint32_t slot = slot_of(index);
     if (slot == kNone) {
-        return group.price;
+        return {};
     }
     const Day day = today(group);
     const GroupSlot& counters = state_.slot(slot);
     const Counter counted =
         group.price_model == PriceModel::cpc ? Counter::clicks : Counter::conversions;
-    const double rate = (static_cast<double>(counters.at(counted).read(day)) + 1) /
-                        (static_cast<double>(counters.at(Counter::impressions).read(day)) + 1000);
-    return static_cast<MicroCents>(static_cast<double>(group.price) * rate * 1000);
+    return {counters.at(Counter::impressions).read(day), counters.at(counted).read(day)};
+}
+
+MicroCents Ledger::ecpm(uint32_t index) noexcept {
+    return expected_ecpm(image_.groups()[index].price, evidence(index));
+}
+
+MicroCents Ledger::floor_ecpm(uint32_t index) noexcept {
+    return ads::floor_ecpm(image_.groups()[index].price, evidence(index));
 }
 
 void Ledger::refused(uint32_t placement, uint32_t group, Reason reason) noexcept {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/rng.hpp"
+#include "core/decide/estimate.hpp"
 #include "core/decide/explain.hpp"
 #include "core/decide/request.hpp"
 #include "ledger/billing.hpp"
@@ -41,6 +42,7 @@ public:
     Reason take(Pick& pick) noexcept;
     void give_back(const Pick& pick) noexcept;
     MicroCents ecpm(uint32_t group) noexcept;
+    MicroCents floor_ecpm(uint32_t group) noexcept;
     void refused(uint32_t placement, uint32_t group, Reason reason) noexcept;
 
     // Why a placement that got no ad got none.
@@ -69,6 +71,7 @@ private:
         return group.caps.count > 0 && request_.session.empty() && !request_.invalid &&
                anonymous_cap_ != kNoAnonymousCap;
     }
+    Evidence evidence(uint32_t index) noexcept;
     pacing::Threshold first_today(uint32_t index) noexcept;
     bool take_frequency(const Pick& pick) noexcept;
 

@@ -80,6 +80,7 @@ public:
     bool toss(uint32_t) noexcept { return true; }
     bool allows(uint32_t, uint32_t) noexcept { return true; }
     MicroCents ecpm(uint32_t) noexcept { return 0; }
+    MicroCents floor_ecpm(uint32_t) noexcept { return 0; }
     void refused(uint32_t, uint32_t, Reason) noexcept {}
     void give_back(const Pick&) noexcept {}
     Reason take(const Pick& pick) noexcept {

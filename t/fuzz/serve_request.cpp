@@ -68,6 +68,7 @@ struct Books {
         held--;
     }
     MicroCents ecpm(uint32_t) { return static_cast<MicroCents>(rng.below(200)) * kMicroPerCent; }
+    MicroCents floor_ecpm(uint32_t group) { return ecpm(group); }
     void refused(uint32_t placement, uint32_t group, Reason reason) {
         check(reason != Reason::none && reason != Reason::lost);
         refusals.push_back({placement, group, reason});

@@ -57,7 +57,7 @@ my $catalog = catalog({
                     [ 9,  targeting => { schedule => [ { days => [$yesterday] } ] } ],
                     [ 10, creative => { width => 11, height => 10 } ],
                     [ 11, price => { model => 'cpm', amount_cents => 99 } ],
-                    [ 12, price => { model => 'cpc', amount_cents => 99 } ],
+                    [ 12, price => { model => 'cpc', amount_cents => 33 } ],
                     [ 13, weight => 0 ],
                     [ 14, targeting => { devices => ['tv'] } ],
                     [ 15, targeting => { geos => ['!DE'] } ],

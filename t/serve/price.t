@@ -28,7 +28,7 @@ sub group {
 
 my %Floor = (
     below => [ cpm => 199.999 ], at => [ cpm => 200 ], above => [ cpm => 5000 ], viewable => [ vcpm => 199 ], seen => [ vcpm => 200 ],
-    flat => [ flat => 0.199 ], fixed => [ flat => 0.2 ], click => [ cpc => 199 ], dear => [ cpc => 200 ], action => [ cpa => 199 ], sale => [ cpa => 200 ],
+    flat => [ flat => 0.199 ], fixed => [ flat => 0.2 ], click => [ cpc => 66 ], dear => [ cpc => 67 ], action => [ cpa => 66 ], sale => [ cpa => 67 ],
     free => [ cpm => 0 ],
 );
 my %Id;
@@ -39,6 +39,8 @@ my $catalog = catalog({
         { id => 'floor', floor_cents => 200 },
         { id => 'rate',  floor_cents => 200 },
         { id => 'sale',  floor_cents => 200 },
+        { id => 'start', floor_cents => 200 },
+        { id => 'known', floor_cents => 200 },
         { id => 'price', select      => 'price' },
         { id => 'even',  select      => 'price' },
         { id => 'tiers' }, { id => 'dear-tiers', select => 'price' }, { id => 'weights' }, { id => 'parts' },
@@ -49,8 +51,9 @@ my $catalog = catalog({
         timezone  => AdsTest::Clock::noon_zone(),
         ad_groups => [
             (map { group('floor', id => $Id{$_}, price => $Floor{$_}) } sort keys %Floor),
-            group('rate', id => 21, price => [ cpc => 100 ]),
-            group('sale', id => 22, price => [ cpa => 100 ]),
+            group('rate', id => 21, price => [ cpc => 50 ]),
+            group('sale', id => 22, price => [ cpa => 50 ]),
+            group('start', id => 23, price => [ cpc => 200 ]), group('known', id => 24, price => [ cpc => 20 ]),
             (map { group('price', id => 30 + $_->[0], price => $_->[1]) }
                 [ 1, [ cpm => 100 ] ], [ 2, [ cpm => 300 ] ], [ 3, [ flat => 0.2 ] ], [ 4, [ cpc => 250 ] ], [ 5, [ cpm => 0 ] ], [ 6, [ vcpm => 299.99 ] ]),
             group('even', id => 41, price => [ cpm => 100 ], weight => 1), group('even', id => 42, price => [ cpm => 100 ], weight => 3),
@@ -109,7 +112,7 @@ sub track {
 
 subtest 'the floor' => sub {
     my $wanted = join ' ', sort { $a <=> $b } @Id{qw(at above seen fixed dear sale)};
-    is sorted('floor', 15), $wanted, 'who reaches it; of clicks and actions one in a thousand is expected';
+    is sorted('floor', 15), $wanted, 'who reaches it; of clicks and actions three in a thousand are not ruled out';
     my $seen = draws('floor', 60);
     delete @$seen{ split / /, $wanted };
     is_deeply $seen, {}, 'and nobody else, ever';
@@ -118,19 +121,36 @@ subtest 'the floor' => sub {
 subtest 'an estimate moves with what was delivered' => sub {
     for my $case ([ 'rate', 21, 'click' ], [ 'sale', 22, 'conversion' ]) {
         my ($placement, $id, $type) = @$case;
-        is ordered($placement, 1), '', "$type: 1 in 1000 at 100 cents is less than the floor";
+        is ordered($placement, 1), '', "$type: 3 in 1000 at 50 cents are less than the floor";
         track($type, $id);
-        is ordered($placement, 1), $id, "$type: 2 in 1000 reach it";
+        is ordered($placement, 1), $id, "$type: 4 in 1000 reach it";
         track('impression', $id);
-        is ordered($placement, 1), '', "$type: 2 in 1001 do not";
+        is ordered($placement, 1), '', "$type: 4 in 1001 do not";
         track($type, $id);
-        is ordered($placement, 1), $id, "$type: 3 in 1001 do";
+        is ordered($placement, 1), $id, "$type: 5 in 1001 do";
     }
     is ordered('guess', 2), '91 92', 'conversions: 150 and 100';
     track('conversion', 92);
     is ordered('guess', 2), '91 92', 'they say nothing of clicks';
     track('click', 92);
     is ordered('guess', 2), '92 91', 'after a click: 200';
+};
+
+# 20 cents: 10 in 1000 reach the floor. Until there were 10 clicks, two more are not ruled out.
+subtest 'little evidence does not end an ad group' => sub {
+    is ordered('start', 1), 23, 'at the floor';
+    track('impression', 23) for 1 .. 200;
+    is ordered('start', 1), 23, '200 impressions without a click are bad luck';
+    track('click', 24) for 1 .. 7;
+    is ordered('known', 1), 24, '7 clicks: 10 are not ruled out';
+    track('impression', 24) for 1 .. 100;
+    is ordered('known', 1), '', '10 in 1100 are too few';
+    track('click', 24) for 1 .. 2;
+    is ordered('known', 1), 24, '12 in 1100 are not';
+    track('click', 24);
+    is ordered('known', 1), 24, '11 in 1100: what is known has no allowance, and reaches it';
+    track('impression', 24);
+    is ordered('known', 1), '', '11 in 1101 do not';
 };
 
 subtest 'the dearest first' => sub {

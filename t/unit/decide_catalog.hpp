@@ -66,6 +66,7 @@ struct Books {
     bool toss(uint32_t) { return true; }
     bool allows(uint32_t, uint32_t) { return true; }
     MicroCents ecpm(uint32_t) { return 0; }
+    MicroCents floor_ecpm(uint32_t) { return 0; }
     void refused(uint32_t, uint32_t group, Reason reason) { reasons.emplace_back(group, reason); }
     void give_back(const Pick& pick) { std::erase(taken, pick.group); }
     Reason take(const Pick& pick) {

@@ -33,6 +33,7 @@ struct Keeper {
     }
     void give_back(const Pick& pick) { given.push_back(pick); }
     MicroCents ecpm(uint32_t group) { return prices.contains(group) ? prices.at(group) : 0; }
+    MicroCents floor_ecpm(uint32_t group) { return ecpm(group) + allowance; }
     void refused(uint32_t placement, uint32_t group, Reason reason) {
         refusals.push_back({placement, group, reason});
     }
@@ -55,6 +56,7 @@ struct Keeper {
     std::set<uint32_t> vetoed;
     std::map<uint32_t, Reason> refuse;
     std::map<uint32_t, MicroCents> prices;
+    MicroCents allowance = 0;  // for the floor
     std::vector<uint32_t> tossed;
     std::vector<uint32_t> asked;
     std::vector<Pick> taken;

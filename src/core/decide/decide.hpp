@@ -28,6 +28,8 @@ concept DecisionLedger = requires(L ledger, uint32_t placement, uint32_t group, 
     {ledger.give_back(pick)};
     // The eCPM of this group, from its delivery.
     { ledger.ecpm(group) } -> std::convertible_to<MicroCents>;
+    // What is compared with a floor: a higher eCPM while there is little evidence.
+    { ledger.floor_ecpm(group) } -> std::convertible_to<MicroCents>;
     // A group that was not served although eligible, and the reason.
     {ledger.refused(placement, group, reason)};
 };
@@ -260,7 +262,8 @@ private:
         const PlacementRecord& placement = image_.placements()[index];
         const auto groups = image_.get(placement.groups);
         each_bit(survivors, 0, placement.groups.count, [&](uint32_t at) {
-            if (image_.groups()[groups[at]].estimated() && ecpm(groups[at]) < placement.floor) {
+            if (image_.groups()[groups[at]].estimated() &&
+                ledger_.floor_ecpm(groups[at]) < placement.floor) {
                 survivors.clear(at);
                 refused(index, groups[at], Reason::floor);
             }

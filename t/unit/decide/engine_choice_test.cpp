@@ -1,4 +1,5 @@
 // Who is chosen, and how often: weights, prices, floors, experiments.
+#include "core/decide/estimate.hpp"
 #include "engine_fixture.hpp"
 
 namespace {
@@ -144,6 +145,25 @@ TEST(EngineChoice, TheFloorAsksForTheEstimate) {
         const Id id = e.image().groups()[one.group].id;
         EXPECT_EQ(one.reason == Reason::floor, id == 2 || id == 4) << id;
     }
+}
+
+TEST(EngineChoice, TheFloorAsksForMoreThanTheEstimateWhileLittleIsKnown) {
+    Engine e(document({campaign(1, {group(3, priced("cpc", 500))})},
+                      R"({"id": "p", "floor_cents": 100})"));
+    Keeper ledger;
+    ledger.prices = {{e.group_at(3), 99 * kMicroPerCent}};
+    ledger.allowance = kMicroPerCent;
+    EXPECT_TRUE(groups_drawn(e, ledger, 10).contains(3));
+}
+
+TEST(Estimate, FewEventsAreNoReasonToRefuse) {
+    constexpr MicroCents kPrice = 50 * kMicroPerCent;
+    EXPECT_EQ(expected_ecpm(kPrice, {}), kPrice);
+    EXPECT_EQ(floor_ecpm(kPrice, {}), 3 * kPrice);
+    EXPECT_GE(floor_ecpm(kPrice, {2000, 0}), kPrice) << "an unlucky start";
+    EXPECT_LT(floor_ecpm(kPrice, {2001, 0}), kPrice) << "no luck any more";
+    EXPECT_GT(floor_ecpm(kPrice, {5000, 9}), expected_ecpm(kPrice, {5000, 9}));
+    EXPECT_EQ(floor_ecpm(kPrice, {5000, 10}), expected_ecpm(kPrice, {5000, 10})) << "known";
 }
 
 // ---- experiments ----
