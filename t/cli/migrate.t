@@ -208,7 +208,7 @@ is $db->value("SELECT has_function_privilege('public', 'ads.cents(bigint)', 'EXE
 is $db->value('SELECT string_agg(path || checksum, chr(10) ORDER BY path) FROM ads.function_files'), $functions, 'which is recorded';
 
 # Bodies are not looked into while they are applied: here all are there.
-$db->run(join '', "SET client_min_messages = warning;\n", map { $text{$_} } grep { /^functions/ } sort keys %text);
+$db->run(join '', "SET client_min_messages = warning;\n", map { $text{$_} } (grep { /^functions/ } sort keys %text), 'rights.sql');
 pass 'every body is valid';
 
 $pg->run('CREATE ROLE nobody_much LOGIN');

@@ -44,9 +44,11 @@ void show(const Forecast& f) {
                                             rounded_money(f.budget_cents.value_or(0), f.currency))
                               : std::string("no budget")));
     if (f.goal_count) {
-        out().put(fmt::format("  goals of its ad groups: {} of {}, projected total {}\n",
+        out().put(fmt::format("  goals of its ad groups: {} of {}{}\n",
                               grouped(f.goal_done.value_or(0)), grouped(*f.goal_count),
-                              grouped(f.goal_projected.value_or(0))));
+                              f.goal_open ? std::string()
+                                          : fmt::format(", projected total {}",
+                                                        grouped(f.goal_projected.value_or(0)))));
     }
     show_days(f);
     out().put(fmt::format("  spent {}, {} per day in the last 7 days\n",

@@ -8,6 +8,7 @@
 #include "lib/base/json.hpp"
 #include "lib/base/money.hpp"
 #include "lib/base/settings.hpp"
+#include "lib/base/text.hpp"
 
 namespace ads::admin {
 
@@ -18,7 +19,7 @@ constexpr const char* kForecast =
     "average_daily_spend, days_remaining, to_char(exhaustion_date, 'YYYY-MM-DD'), "
     "projected_total_spend, will_exhaust_early, days_to_end, delivery, goal_count, goal_done, "
     "goal_projected, to_char(starts_on, 'YYYY-MM-DD'), to_char(ends_on, 'YYYY-MM-DD'), "
-    "to_char(deliver_by, 'YYYY-MM-DD'), flight, "
+    "to_char(deliver_by, 'YYYY-MM-DD'), flight, goal_daily, coalesce(goal_open, false), "
     "to_char(ads.now() AT TIME ZONE timezone, 'YYYY-MM-DD') FROM ads.forecast($1)";
 
 // "24 Dec", or in another year "24 Dec 2027".
@@ -44,9 +45,10 @@ std::string without_target(const Forecast& f, const std::string& by) {
     if (f.average_daily_spend <= 0) {
         return "No budget, no goal, and no spend in the last 7 days";
     }
-    return fmt::format("No budget and no goal: projected spend {}{}",
-                       rounded_money(f.projected_total_spend, f.currency),
-                       by.empty() ? " by now" : by);
+    return by.empty() ? fmt::format("No budget, no goal and no end: spends {} per day",
+                                    rounded_money(f.average_daily_spend, f.currency))
+                      : fmt::format("No budget and no goal: projected spend {}{}",
+                                    rounded_money(f.projected_total_spend, f.currency), by);
 }
 
 }  // namespace
@@ -86,6 +88,8 @@ Forecast read_forecast(Database& database, Id campaign) {
     f.ends_on = maybe(text);
     f.deliver_by = maybe(text);
     f.flight = text();
+    f.goal_daily = maybe(real);
+    f.goal_open = rows.flag(0, column++);
     f.today = text();
     f.currency = currency_of(database);
     const Rows days = database.run(
@@ -113,6 +117,11 @@ std::string summary_of(const Forecast& f) {
     if (f.budget_type == "daily") {
         return fmt::format("Will deliver {} of each day's budget{}{}.", percent(*f.delivery),
                            f.ends_on ? " until " + day_text(*f.ends_on, f.today) : "", state_of(f));
+    }
+    if (!f.budget_type && f.goal_open) {
+        return fmt::format("No end date for a goal: {} of {} delivered, {:.0f} per day{}.",
+                           grouped(f.goal_done.value_or(0)), grouped(*f.goal_count),
+                           f.goal_daily.value_or(0), state_of(f));
     }
     std::string text = fmt::format("Will deliver {} of its {}{}", percent(*f.delivery), what, by);
     if (f.will_exhaust_early && f.ends_on) {
@@ -160,6 +169,8 @@ json_t* forecast_json(const Forecast& f) {
     set("goal_count", count(f.goal_count));
     set("goal_done", count(f.goal_done));
     set("goal_projected", count(f.goal_projected));
+    set("goal_daily", real(f.goal_daily));
+    set("goal_open", json_boolean(f.goal_open));
     json_t* list = json_array();
     for (const auto& [day, spend] : f.days) {
         json_t* item = json_object();

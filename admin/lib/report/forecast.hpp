@@ -37,6 +37,8 @@ struct Forecast {
     std::optional<uint64_t> goal_count;
     std::optional<uint64_t> goal_done;
     std::optional<uint64_t> goal_projected;
+    std::optional<double> goal_daily;  // of the last 7 days
+    bool goal_open = false;            // one has no end
     std::optional<std::string> starts_on;
     std::optional<std::string> ends_on;
     std::optional<std::string> deliver_by;

@@ -205,11 +205,15 @@ $$;
 -- a daily one is there again every day: of it the forecast says how much of it is delivered.
 -- Without a budget, delivery is that of the goals of the ad groups, none of which makes up for
 -- another. It is reached on deliver_by: when the budget is gone, or the flight's last day.
-CREATE OR REPLACE FUNCTION ads.forecast(campaign bigint) RETURNS TABLE (
+-- The flight is that of the campaign, or of its ad groups if all of them begin later or end
+-- earlier. A goal is projected to the end of its own ad group; goal_open: one has no end.
+DROP FUNCTION IF EXISTS ads.forecast(bigint);
+CREATE FUNCTION ads.forecast(campaign bigint) RETURNS TABLE (
     campaign_id bigint, name text, status text, timezone text, budget_type text, budget_cents numeric, spent_cents numeric,
     average_daily_spend numeric, days_remaining numeric, exhaustion_date date, projected_total_spend numeric,
     will_exhaust_early boolean, days_to_end numeric, delivery numeric, goal_count bigint, goal_done bigint,
-    goal_projected bigint, starts_on date, ends_on date, deliver_by date, flight text)
+    goal_projected bigint, starts_on date, ends_on date, deliver_by date, flight text, goal_daily numeric,
+    goal_open boolean)
 STABLE LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
@@ -226,6 +230,11 @@ BEGIN
     IF NOT FOUND THEN
         RETURN;
     END IF;
+    -- greatest() and least() take null for nothing; min() and max() must not.
+    SELECT CASE WHEN bool_and(g.starts_at IS NOT NULL) THEN greatest(c.starts_at, min(g.starts_at)) ELSE c.starts_at END,
+           CASE WHEN bool_and(g.ends_at IS NOT NULL) THEN least(c.ends_at, max(g.ends_at)) ELSE c.ends_at END
+    INTO c.starts_at, c.ends_at
+    FROM ads.ad_groups g WHERE g.campaign_id = c.id AND g.status <> 'archived';
     spent := ads.spent(c);
     SELECT coalesce(sum(h.price_micro) FILTER (WHERE h.hour > ads.now() - interval '168 h'), 0), min(h.hour)
     INTO recent, first_hour
@@ -268,15 +277,22 @@ BEGIN
         delivery := CASE WHEN c.budget_micro > 0 THEN round(spent_cents / budget_cents, 4) END;
     END IF;
 
-    SELECT sum(g.target), sum(g.done), sum(least(g.target, g.done + CASE WHEN flight = 'over' THEN 0 ELSE
-               coalesce(to_end, 0) / days * (
-                   SELECT coalesce(sum(h.events), 0) FROM ads.event_hours h
-                   WHERE h.campaign_id = c.id AND h.ad_group_id = g.ad_group_id AND h.invalid = ''
-                     AND h.hour > ads.now() - interval '168 h' AND h.hour <= ads.now()
-                     AND h.type = CASE g.unit WHEN 'clicks' THEN 'click' WHEN 'serves' THEN 'serve'
-                                              ELSE 'impression' END::ads.event_type) END))
-    INTO goal_count, goal_done, goal_projected
+    SELECT sum(g.target), sum(g.done), sum(least(g.target, g.done + l.days_left * r.a_day)),
+           round(sum(r.a_day), 2), bool_or(l.ends_at IS NULL)
+    INTO goal_count, goal_done, goal_projected, goal_daily, goal_open
     FROM ads.ad_group_delivery() g JOIN ads.ad_groups a ON a.id = g.ad_group_id
+    CROSS JOIN LATERAL (
+        SELECT e.ends_at, CASE WHEN flight = 'over' OR e.ends_at IS NULL THEN 0
+                   ELSE greatest(0, extract(epoch FROM e.ends_at - greatest(ads.now(), a.starts_at)) / 86400) END AS days_left
+        FROM (SELECT least(a.ends_at, c.ends_at) AS ends_at) e) l
+    CROSS JOIN LATERAL (
+        SELECT coalesce(sum(h.events), 0) / CASE WHEN a.starts_at IS NULL THEN days ELSE least(days,
+                   greatest(1, extract(epoch FROM ads.now() - a.starts_at) / 86400)) END AS a_day
+        FROM ads.event_hours h
+        WHERE h.campaign_id = c.id AND h.ad_group_id = g.ad_group_id AND h.invalid = ''
+          AND h.hour > ads.now() - interval '168 h' AND h.hour <= ads.now()
+          AND h.type = CASE g.unit WHEN 'clicks' THEN 'click' WHEN 'serves' THEN 'serve'
+                                   ELSE 'impression' END::ads.event_type) r
     WHERE a.campaign_id = c.id AND a.status <> 'archived' AND g."of" = 'flight';
     IF c.budget_type IS NULL THEN
         delivery := round(goal_projected::numeric / nullif(goal_count, 0), 4);
