@@ -189,7 +189,7 @@ for my $expected (
     "~ placement a-side \"Side\"\n    floor: 0.12345678 -> 0.05\n",
     "~ campaign 7 \"Winter\"\n    name: \"Autumn\" -> \"Winter\"\n    budget.amount: 50.0025 -> 60.00\n",
     "+ campaign 8 \"New\" with 2 ad groups, 1 creative\n",
-    "~ ad group 12 \"Readers\"\n    weight: 10 -> 12\n    targeting.geos: [\"US\",\"!US-AK\"] -> [\"US\"]\n",
+    "~ ad group 12 \"Readers\"\n    weight: 10 -> 12\n    targeting.geos: US, !US-AK -> US\n",
     "- ad group 4294967295\n    status: \"draft\" -> \"archived\"\n",
     "~ creative 31 \"One\"\n    click_url: \"https://acme.example/autumn?c={click_id}\" -> \"https://acme.example/winter\"\n",
     "+ creative 33 \"Third\"\n",

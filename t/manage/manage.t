@@ -230,7 +230,7 @@ is done('placement', 'show', 'home-top')->{status}, 'active', 'and resumed';
 $db->run(q{UPDATE ads.campaigns SET status = 'completed', starts_at = NULL, ends_at = '2026-01-01T00:00:00Z' WHERE id = 1});
 run('campaign', 'resume', 1);
 is $exit, 1, 'a campaign that is over';
-like $err, qr/campaign 1 ended at 2026-01-01 01:00:00 Europe\/Berlin: set a later end to make it active\./, 'needs a later end';
+like $err, qr/campaign 1 ended 2026-01-01 01:00 \(Europe\/Berlin\): set a later end to make it active\./, 'needs a later end';
 done('campaign', 'update', 1, '--name', 'Autumn');
 is campaign(1)->{status}, 'completed', 'another change leaves it completed';
 done('campaign', 'update', 1, '--end', '2098-12-31');

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "cli/common/catalog_value.hpp"
 #include "cli/common/output.hpp"
 #include "cli/common/table.hpp"
 #include "core/catalog/formats.hpp"
@@ -14,20 +15,25 @@ namespace ads::cli {
 
 namespace {
 
-std::string shown_value(const std::string& json) {
-    return json.empty() || json == "null" ? "none" : printable(json);
+// A text has its quotes: it may be empty.
+std::string shown_json(const FieldChange& field, const std::string& json,
+                       const std::string& currency) {
+    const Json value(json.empty() ? nullptr : value_json(json));
+    return json_is_string(value.get()) ? printable(json)
+                                       : shown_value(field.field, value.get(), currency);
 }
 
 // A start or an end in the campaign's time zone.
-std::string shown_date(const std::string& field, const std::string& json, const std::string& zone) {
+std::string shown_date(const FieldChange& field, const std::string& json, const std::string& zone,
+                       const std::string& currency) {
     const Json value(value_json(json));
     const auto when = json_is_string(value.get())
                           ? catalog::parse_date(json_string_value(value.get()))
                           : std::nullopt;
-    return when ? fmt::format("{} ({})",
-                              local_text(*when, zone, field == "end" ? Edge::end : Edge::start),
-                              zone)
-                : shown_value(json);
+    return when ? fmt::format(
+                      "{} ({})",
+                      local_text(*when, zone, field.field == "end" ? Edge::end : Edge::start), zone)
+                : shown_json(field, json, currency);
 }
 
 // "price.amount_cents: 250" is money: "price.amount: 2.50 EUR".
@@ -35,20 +41,12 @@ std::string shown_field(const Change& change, const FieldChange& field,
                         const std::string& currency) {
     if ((field.field == "start" || field.field == "end") && !change.zone.empty()) {
         return fmt::format("{}: {} -> {}", field.field,
-                           shown_date(field.field, field.before, change.zone_before),
-                           shown_date(field.field, field.after, change.zone));
+                           shown_date(field, field.before, change.zone_before, currency),
+                           shown_date(field, field.after, change.zone, currency));
     }
-    if (!is_money(field.field)) {
-        return fmt::format("{}: {} -> {}", printable(field.field), shown_value(field.before),
-                           shown_value(field.after));
-    }
-    const auto value = [&](const std::string& json) {
-        const Json cents(value_json(json));
-        return json_is_number(cents.get()) ? money_text(micro_of(cents.get()), currency)
-                                           : shown_value(json);
-    };
-    return fmt::format("{}: {} -> {}", money_name(field.field), value(field.before),
-                       value(field.after));
+    return fmt::format(
+        "{}: {} -> {}", is_money(field.field) ? money_name(field.field) : printable(field.field),
+        shown_json(field, field.before, currency), shown_json(field, field.after, currency));
 }
 
 void show(const Change& change, const std::string& currency) {

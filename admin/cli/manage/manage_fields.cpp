@@ -18,13 +18,16 @@ namespace ads::cli {
 
 namespace {
 
+constexpr std::string_view kNoValue = "none";
+
 constexpr auto kAdvertiser = std::to_array<Field>({
     {"--name", "name", As::text, "TEXT", "Its name"},
 });
 
 constexpr auto kCampaign = std::to_array<Field>({
     {"--name", "name", As::text, "TEXT", "Its name"},
-    {"--advertiser", "advertiser", As::text, "NAME", "Its advertiser; created if new"},
+    {"--advertiser", "advertiser", As::name, "NAME",
+     "Its advertiser; created if new; none: nobody"},
     {"--status", "status", As::text, "STATUS", "draft, scheduled, active, paused"},
     {"--timezone", "timezone", As::text, "ZONE",
      "Its time zone (UTC); dates keep their local time"},
@@ -59,18 +62,19 @@ constexpr auto kAdGroup = std::to_array<Field>({
     {"--cap", "frequency_caps", As::caps, "N/PERIOD",
      "Cap per visitor: 3/day, 10/7d, 1/lifetime/campaign; may be repeated"},
     {"--placements", "targeting.placements", As::list, "LIST",
-     "Placements to serve in, separated by commas"},
-    {"--devices", "targeting.devices", As::list, "LIST", "desktop, mobile, tablet, tv, bot"},
-    {"--geos", "targeting.geos", As::list, "LIST", "US, US-CA; ! excludes"},
+     "Placements to serve in, separated by commas; none: all"},
+    {"--devices", "targeting.devices", As::list, "LIST",
+     "desktop, mobile, tablet, tv, bot; none: all"},
+    {"--geos", "targeting.geos", As::list, "LIST", "US, US-CA; ! excludes; none: all"},
     {"--hours", "targeting.schedule", As::hours, "HOURS",
      "Local hours: mon-fri:9-17, 22-6; may be repeated"},
     {"--kv", "targeting.keys", As::keys, "KEY=LIST",
      "Key-values: section=sports,politics; may be repeated"},
-    {"--languages", "targeting.languages", As::list, "LIST", "en, pt-br"},
+    {"--languages", "targeting.languages", As::list, "LIST", "en, pt-br; none: all"},
     {"--include-url", "targeting.urls.include", As::texts, "REGEX",
-     "Page URLs to serve on; may be repeated"},
+     "Page URLs to serve on; may be repeated; none: all"},
     {"--exclude-url", "targeting.urls.exclude", As::texts, "REGEX",
-     "Page URLs to exclude; may be repeated"},
+     "Page URLs to exclude; may be repeated; none: none"},
     {"--category", "category", As::text, "TEXT", "Category of the product"},
     {"--exclusive", "exclusive", As::text, "NAME", "none, advertiser or category"},
     {"--together", "together", As::text, "NAME", "Set of ad groups that fill a page all or none"},
@@ -126,7 +130,7 @@ Json parsed(std::string_view text) {
 
 // It depends on the campaign's time zone: see resolve_dates().
 json_t* moment_json(const Field& field, const std::string& text) {
-    if (text.empty() || text == "none") {
+    if (text.empty() || text == kNoValue) {
         return json_null();
     }
     if (!parse_local(text, "UTC", Edge::start)) {
@@ -142,7 +146,7 @@ json_t* moment_json(const Field& field, const std::string& text) {
 json_t* texts_json(const std::vector<std::string>& texts) {
     json_t* list = json_array();
     for (const auto& text : texts) {
-        if (!text.empty()) {
+        if (!text.empty() && text != kNoValue) {
             json_array_append_new(list, text_json(text));
         }
     }
@@ -388,6 +392,8 @@ void set_field(json_t* object, const Field& field, const std::vector<std::string
     switch (field.as) {
         case As::text:
             return set_path(object, field.path, text_json(text));
+        case As::name:
+            return set_path(object, field.path, text_json(text == kNoValue ? "" : text));
         case As::number:
             return set_path(object, field.path, number_or_text(text));
         case As::moment:
@@ -397,7 +403,7 @@ void set_field(json_t* object, const Field& field, const std::vector<std::string
         case As::price:
             return set_price(object, field, text);
         case As::list:
-            return set_path(object, field.path, list_json(text));
+            return set_path(object, field.path, text == kNoValue ? json_array() : list_json(text));
         case As::texts:
             return set_path(object, field.path, texts_json(values));
         case As::file:

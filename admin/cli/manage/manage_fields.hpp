@@ -12,6 +12,7 @@ namespace ads::cli {
 
 enum class As {
     text,
+    name,  // of another object; "none" takes it away
     number,
     moment,    // a date or a time in the campaign's zone, or "none"
     money,     // 2.50

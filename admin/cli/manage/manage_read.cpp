@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "cli/catalog/changes.hpp"
+#include "cli/common/catalog_value.hpp"
 #include "cli/common/grid.hpp"
 #include "cli/common/table.hpp"
 #include "cli/manage/manage.hpp"
@@ -29,13 +30,10 @@ struct Terms {
 
 std::string shown(const std::string& path, const json_t* object, const char* key,
                   const json_t* value, const Terms& terms) {
-    if (is_money(path) && json_is_number(value)) {
-        return money_text(micro_of(value), terms.currency);
-    }
     if (const std::string date = shown_date(object, key, terms.zone); !date.empty()) {
         return date;
     }
-    return printable(json_is_string(value) ? json_string_value(value) : dumped(value));
+    return shown_value(path, value, terms.currency);
 }
 
 // A line for each value that is not empty.
@@ -177,8 +175,9 @@ std::string changed_fields(const Rows& rows, size_t row, const std::string& curr
         const bool money = name.ends_with(kMicro);
         const auto text_of = [&](const json_t* one) {
             return one == nullptr || json_is_null(one) ? "none"
-                   : money ? money_text(json_integer_value(one), currency)
-                           : dumped(one);
+                   : money               ? money_text(json_integer_value(one), currency)
+                   : json_is_string(one) ? dumped(one)
+                                         : shown_value(key, one, currency);
         };
         const json_t* old = json_object_get(before.get(), key);
         if (name != "updated_at" && name != "archived_at" && json_equal(old, value) == 0) {

@@ -121,7 +121,7 @@ json_t* each_json(const std::vector<std::string>& texts, F f) {
 uint64_t money_of(const char* flag, const std::string& text) {
     const auto cents = parse_money(text);
     if (!cents) {
-        wrong(flag, "an amount with at most two decimals, such as 2.50", text);
+        throw Failure(Exit::usage, fmt::format("{} {}.", flag, money_fault(printable(text))));
     }
     return *cents;
 }

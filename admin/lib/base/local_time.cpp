@@ -140,10 +140,6 @@ std::string local_text(Seconds when, const std::string& zone_name, Edge edge) {
     return text.ends_with(":00") ? text.substr(0, kMinute) : text;
 }
 
-std::string local_moment(Seconds when, const std::string& zone) {
-    return fmt::format("{} {}", clock_text(local_of(when, zone_of(zone))), zone);
-}
-
 Seconds moved(Seconds when, const std::string& from, const std::string& to) {
     const auto* old_zone = zone_of(from);
     const auto* new_zone = zone_of(to);

@@ -19,9 +19,6 @@ std::optional<Seconds> parse_local(std::string_view text, const std::string& zon
 // What parse_local() reads as this moment: a date if it is the edge of one.
 std::string local_text(Seconds when, const std::string& zone, Edge edge);
 
-// "2026-11-18 00:00:00 Europe/Berlin"
-std::string local_moment(Seconds when, const std::string& zone);
-
 // The moment with the same local date and time in another zone.
 Seconds moved(Seconds when, const std::string& from, const std::string& to);
 

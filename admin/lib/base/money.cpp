@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -41,7 +42,39 @@ std::string new_spelling(std::string_view text) {
     return {};
 }
 
+bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+// ": …" with what is wrong; empty if it is an amount.
+std::string amount_fault(std::string_view text) {
+    if (parse_money(text)) {
+        return {};
+    }
+    const bool plain = !text.empty() && std::all_of(text.begin(), text.end(),
+                                                    [](char c) { return is_digit(c) || c == '.'; });
+    if (std::find(text.begin(), text.end(), ',') != text.end()) {
+        return ": without commas, and with a point before decimals";
+    }
+    if (plain && is_digit(text.front()) && std::count(text.begin(), text.end(), '.') <= 1) {
+        const size_t dot = std::min(text.find('.'), text.size());
+        const auto units = parse_digits(text.substr(0, dot));
+        const bool too_much = !units || *units >= kMostCents / kCentsPerUnit;
+        return too_much ? fmt::format(": the most is {}", kMostCents / kCentsPerUnit)
+               : text.size() - dot > 3
+                   ? ": parts of a cent can be given only in cents, with --set or --file"
+                   : ": a point is followed by decimals";
+    }
+    const bool any_digit = std::any_of(text.begin(), text.end(), is_digit);
+    return any_digit ? ": only digits and a point; the currency is that of the catalog" : "";
+}
+
 }  // namespace
+
+std::string money_fault(std::string_view text) {
+    return fmt::format("must be an amount with at most two decimals, such as 2.50, not \"{}\"{}",
+                       text, amount_fault(text));
+}
 
 std::optional<uint64_t> parse_money(std::string_view text) {
     const size_t dot = std::min(text.find('.'), text.size());
@@ -93,12 +126,20 @@ std::optional<BudgetText> parse_budget(std::string_view text) {
 }
 
 std::string budget_fault(std::string_view text) {
-    const std::string now = new_spelling(text);
-    return fmt::format(
-        "must be none, or an amount per day or in total with at most two decimals, such as "
-        "50.00/day or "
-        "5000/total, not \"{}\"{}",
-        text, now.empty() ? "" : fmt::format("; write {} instead", now));
+    constexpr const char* kRight = "must be none, or an amount per day or in total";
+    if (const std::string now = new_spelling(text); !now.empty()) {
+        return fmt::format("{}, not \"{}\"; write {} instead", kRight, text, now);
+    }
+    const size_t slash = std::min(text.find('/'), text.size());
+    const std::string_view amount = text.substr(0, slash);
+    const std::string_view unit = text.substr(slash);
+    if (!parse_money(amount)) {
+        return fmt::format("{}, such as 50.00/day or 5000/total, not \"{}\"{}", kRight, text,
+                           amount_fault(amount));
+    }
+    return fmt::format("{}, not \"{}\": write {}{} or {}{}", kRight, text, amount, kDay, amount,
+                       kTotal)
+        .append(unit.empty() ? "" : fmt::format(", without \"{}\"", unit));
 }
 
 std::string budget_text(BudgetType type, MicroCents amount, std::string_view currency) {

@@ -14,6 +14,9 @@ namespace ads::admin {
 // "50", "2.5", "0.05" as cents; empty for invalid amounts and parts of a cent.
 std::optional<uint64_t> parse_money(std::string_view text);
 
+// Why parse_money() does not take it, and what it does take: "must be …".
+std::string money_fault(std::string_view text);
+
 // Every digit there is, and at least those of ISO 4217: "50.00", "50.00 EUR", "50 JPY",
 // "0.00125 EUR". Without a currency: two.
 std::string money_text(MicroCents amount, std::string_view currency = {});

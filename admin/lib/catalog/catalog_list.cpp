@@ -24,10 +24,17 @@ std::string searched(std::initializer_list<const char*> columns) {
     return text + ")";
 }
 
+// What is in an archived campaign or ad group is archived with it.
+constexpr const char* kCampaignStatus = "c.status::text";
+constexpr const char* kGroupStatus =
+    "CASE WHEN c.status = 'archived' THEN 'archived' ELSE g.status::text END";
+constexpr const char* kCreativeStatus =
+    "CASE WHEN 'archived' IN (c.status, g.status) THEN 'archived' ELSE k.status::text END";
+
 // Of a thing with a status.
 std::string live(const char* status) {
     return fmt::format(
-        "($1 = '' OR {0}::text = ANY (string_to_array($1, ','))) AND ($8::boolean OR {0} <> "
+        "($1 = '' OR ({0}) = ANY (string_to_array($1, ','))) AND ($8::boolean OR ({0}) <> "
         "'archived' OR 'archived' = ANY (string_to_array($1, ',')))",
         status);
 }
@@ -60,26 +67,26 @@ std::string campaigns() {
         "FROM ads.campaigns c JOIN ads.campaign_delivery() d ON d.campaign_id = c.id "
         "WHERE ($9 = '' OR c.id = nullif($9, '')::bigint) AND {} AND {} AND {} AND {} ORDER BY "
         "c.id",
-        live("c.status"), kOfAdvertiser, kOfCampaign,
+        live(kCampaignStatus), kOfAdvertiser, kOfCampaign,
         searched({"c.id::text", "c.name", "c.advertiser"}));
 }
 
 std::string ad_groups() {
     return fmt::format(
-        "SELECT g.id, g.campaign_id, g.name, g.status, g.priority, g.weight, g.price_model, "
+        "SELECT g.id, g.campaign_id, g.name, {}, g.priority, g.weight, g.price_model, "
         "ads.cents(g.price_micro), (SELECT count(*) FROM ads.creatives k WHERE k.ad_group_id = "
         "g.id AND k.status <> 'archived'), d.\"of\", d.unit, d.done, d.target, d.delivered, d.aim "
         "FROM ads.ad_groups g JOIN ads.campaigns c ON c.id = "
         "g.campaign_id JOIN ads.ad_group_delivery() d ON d.ad_group_id = g.id "
         "WHERE ($9 = '' OR g.id = nullif($9, '')::bigint) AND {} AND {} AND {} AND {} AND {} "
         "ORDER BY g.id",
-        live("g.status"), kOfAdvertiser, kOfCampaign, kAtPlacement,
+        kGroupStatus, live(kGroupStatus), kOfAdvertiser, kOfCampaign, kAtPlacement,
         searched({"g.id::text", "g.name"}));
 }
 
 std::string creatives() {
     return fmt::format(
-        "SELECT k.id, k.ad_group_id, k.name, k.type, k.status, k.weight, k.width, k.height, "
+        "SELECT k.id, k.ad_group_id, k.name, k.type, {6}, k.weight, k.width, k.height, "
         "k.policy, k.click_url, coalesce(d.impressions, 0), coalesce(d.clicks, 0), "
         "round(d.clicks::numeric / nullif(d.impressions, 0), 6), g.campaign_id AS campaign "
         "FROM ads.creatives k JOIN ads.ad_groups g ON g.id = k.ad_group_id "
@@ -90,8 +97,8 @@ std::string creatives() {
         "WHERE h.invalid = '' AND {1} AND {2} GROUP BY 1) d ON d.creative_id = k.id "
         "WHERE ($9 = '' OR k.id = nullif($9, '')::bigint) AND ($6 = '' OR k.type::text = $6) "
         "AND {0} AND {1} AND {2} AND {3} AND {4} AND {5} ORDER BY k.id",
-        live("k.status"), kOfAdvertiser, kOfCampaign, kOfGroup, kAtPlacement,
-        searched({"k.id::text", "k.name", "k.click_url"}));
+        live(kCreativeStatus), kOfAdvertiser, kOfCampaign, kOfGroup, kAtPlacement,
+        searched({"k.id::text", "k.name", "k.click_url"}), kCreativeStatus);
 }
 
 std::string placements() {
@@ -348,8 +355,7 @@ void check_filters(Database& database, const ListQuery& query) {
     };
     for (const auto& [name, kind, sql] : filters) {
         if (!name.empty() && database.run(fmt::format("{} LIMIT 1", sql), {name}).empty()) {
-            throw NotFound(
-                fmt::format("there is no {} \"{}\".", words_of(kind).name, printable(name)));
+            throw no_such(database, kind, name);
         }
     }
 }

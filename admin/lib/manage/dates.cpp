@@ -55,6 +55,26 @@ void keep_local_dates(json_t* campaign, const json_t* before) {
     }
 }
 
+std::string with_local_dates(const std::string& message, const std::string& zone) {
+    constexpr size_t kLength = std::string_view("2026-11-18T10:00:00Z").size();
+    constexpr std::string_view kEnd = "end, ";
+    std::string text;
+    for (size_t i = 0; i < message.size();) {
+        const auto when = i + kLength <= message.size()
+                              ? catalog::parse_date(message.substr(i, kLength))
+                              : std::nullopt;
+        if (when) {
+            text += fmt::format(
+                "{} ({})", local_text(*when, zone, text.ends_with(kEnd) ? Edge::end : Edge::start),
+                zone);
+            i += kLength;
+        } else {
+            text += message[i++];
+        }
+    }
+    return text;
+}
+
 std::string shown_date(const json_t* object, const char* key, const std::string& zone) {
     for (const auto& [edge_key, edge] : kEdges) {
         const auto when = catalog::parse_date(text_at(object, key));

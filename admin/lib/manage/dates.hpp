@@ -20,6 +20,9 @@ void resolve_dates(json_t* object, const std::string& zone);
 // for those that were changed with it.
 void keep_local_dates(json_t* campaign, const json_t* before);
 
+// A message of the catalog's check, its moments as the campaign's people say them.
+std::string with_local_dates(const std::string& message, const std::string& zone);
+
 // A member that is a moment, for people: "2026-11-18 (Europe/Berlin)". Empty if it is none.
 std::string shown_date(const json_t* object, const char* key, const std::string& zone);
 

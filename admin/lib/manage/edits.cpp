@@ -157,17 +157,18 @@ void check_catalog(const std::string& text, const json_t* document) {
         return;
     }
     const auto& first = result.errors.front();
+    const json_t* campaign = json_array_get(json_object_get(document, "campaigns"), 0);
     const size_t more = result.errors.size() - 1 + result.more_errors;
     std::vector<Fault> faults;
     for (const auto& error : result.errors) {
         faults.push_back(located(error.path, document));
-        faults.back().message = error.message;
+        faults.back().message = with_local_dates(error.message, zone_of(campaign));
     }
-    throw InvalidInput(
+    const std::string message =
         fmt::format("{}{} {}{}.", readable(first.path, document),
-                    first.message.starts_with("must ") ? "" : ":", first.message,
-                    more == 0 ? "" : fmt::format(" (and {})", counted(more, "more error"))),
-        std::move(faults));
+                    first.message.starts_with("must ") ? "" : ":", faults.front().message,
+                    more == 0 ? "" : fmt::format(" (and {})", counted(more, "more error")));
+    throw InvalidInput(message, std::move(faults));
 }
 
 namespace {
@@ -287,19 +288,21 @@ void CampaignEdit::check_statuses() const {
                           fmt::format("a new {} cannot be {}.", words_of(kind).name, to));
         }
         const bool changed = old == nullptr || status_at(old) != to;
-        if (kind != Kind::campaign || !changed) {
-            return;
-        }
-        if (to == "scheduled" && text_at(now, "start").empty()) {
+        const bool starts = !text_at(now, "start").empty();
+        const bool started = old != nullptr && !text_at(old, "start").empty();
+        if (kind == Kind::campaign && to == "scheduled" && !starts && (changed || started)) {
             throw Failure(
                 Exit::bad_input,
                 fmt::format("campaign {} has no start, which is required for \"scheduled\".", id));
         }
+        if (kind != Kind::campaign || !changed) {
+            return;
+        }
         const auto end = catalog::parse_date(text_at(now, "end"));
         if (end && *end <= std::time(nullptr) && (to == "active" || to == "scheduled")) {
             throw Failure(Exit::bad_input,
-                          fmt::format("campaign {} ended at {}: set a later end to make it {}.", id,
-                                      local_moment(*end, zone_of(now)), to));
+                          fmt::format("campaign {} ended {}: set a later end to make it {}.", id,
+                                      shown_date(now, "end", zone_of(now)), to));
         }
     });
 }
@@ -351,8 +354,13 @@ void CampaignEdit::check_names() const {
     visit_all(campaign(), before(), [&](Kind kind, json_t* now, const json_t* old) {
         within = kind == Kind::ad_group ? now : within;
         const std::string name = text_at(now, "name");
-        if (name.empty() || (old != nullptr && text_at(old, "name") == name)) {
+        const bool same_name = old != nullptr && text_at(old, "name") == name;
+        if (name.empty() ||
+            (same_name && text_at(old, "advertiser") == text_at(now, "advertiser"))) {
             return;
+        }
+        if (!same_name) {
+            check_name(kind, name);
         }
         if (kind != Kind::campaign) {
             const bool group = kind == Kind::ad_group;

@@ -67,6 +67,10 @@ Place place_of(Database& database, Kind kind, uint64_t id);
 std::string found_id(Database& database, Kind kind, const std::string& text);
 // Which object of the document a path leads to, and where in it; without a message.
 Fault located(const std::string& path, const json_t* document);
+// What to throw if there is none: with the name that was meant, perhaps.
+NotFound no_such(Database& database, Kind kind, const std::string& text);
+// What a new name must be. Throws Failure.
+void check_name(Kind kind, const std::string& name);
 // A path of a document for people: "ad group 12: price.model".
 std::string readable(const std::string& path, const json_t* document);
 

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "core/base/edit_distance.hpp"
 #include "lib/base/text.hpp"
 
 namespace ads::admin {
@@ -13,6 +16,51 @@ void check_advertiser(const std::string& name) {
     if (name.empty() || name.size() > kMost) {
         throw Failure(Exit::bad_input,
                       fmt::format("an advertiser's name must be 1 to {} bytes.", kMost));
+    }
+    check_name(Kind::advertiser, name);
+}
+
+std::string folded(std::string_view name) {
+    std::string text(name);
+    std::transform(text.begin(), text.end(), text.begin(), [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    return text;
+}
+
+// One letter of four, two of eight. "Client 1" and "Client 2" are two on purpose.
+bool looks_alike(const std::string& a, const std::string& b) {
+    const auto letters = [](std::string text) {
+        std::erase_if(text, [](char c) { return c >= '0' && c <= '9'; });
+        return text;
+    };
+    constexpr size_t kLettersOfSlip = 4;
+    const size_t slips = std::min<size_t>(2, std::min(a.size(), b.size()) / kLettersOfSlip);
+    return edit_distance(a, b) <= slips && letters(a) != letters(b);
+}
+
+// The advertiser that differs from a new one in case only; else, if wanted, in a letter or two.
+std::string similar_advertiser(Database& database, const std::string& name, bool slips) {
+    const Rows rows = database.run("SELECT name FROM ads.advertisers ORDER BY name");
+    std::string similar;
+    for (size_t i = 0; i < rows.size(); i++) {
+        const std::string other(rows.at(i, 0));
+        if (other != name && folded(other) == folded(name)) {
+            return other;
+        }
+        if (slips && similar.empty() && looks_alike(folded(other), folded(name))) {
+            similar = other;
+        }
+    }
+    return similar;
+}
+
+void check_case(Database& database, const std::string& name, const std::string& but = "") {
+    const std::string other = similar_advertiser(database, name, false);
+    if (!other.empty() && other != but) {
+        throw Failure(Exit::bad_input,
+                      fmt::format("{} already exists: \"{}\" differs in case only.",
+                                  called(Kind::advertiser, other), printable(name)));
     }
 }
 
@@ -92,19 +140,46 @@ void warn_of_unfit(Edits& edits, const json_t* before, const json_t* after) {
 }  // namespace
 
 void need_advertiser(Database& database, const std::string& name, bool there) {
-    const bool exists = advertiser_exists(database, name);
-    if (there && !exists) {
-        throw NotFound(fmt::format("there is no {}.", called(Kind::advertiser, name)));
+    if (advertiser_exists(database, name) == there) {
+        return;
     }
-    if (exists && !there) {
+    if (there) {
+        throw no_such(database, Kind::advertiser, name);
+    }
+    throw Failure(Exit::bad_input,
+                  fmt::format("{} already exists.", called(Kind::advertiser, name)));
+}
+
+void open_account(Edits& edits, const std::string& name) {
+    if (name.empty() || advertiser_exists(edits.database(), name)) {
+        return;
+    }
+    check_advertiser(name);
+    const std::string other = similar_advertiser(edits.database(), name, true);
+    if (!other.empty()) {
         throw Failure(Exit::bad_input,
-                      fmt::format("{} already exists.", called(Kind::advertiser, name)));
+                      fmt::format("there is no advertiser \"{0}\": did you mean \"{1}\"? If it is "
+                                  "a different one, create it first: nginx-ads advertiser create "
+                                  "\"{0}\"",
+                                  printable(name), printable(other)));
+    }
+    create_advertiser(edits, name);
+}
+
+void remove_advertiser_without_campaigns(Edits& edits, const std::string& name) {
+    const Rows gone = edits.database().run(
+        "DELETE FROM ads.advertisers a WHERE name = $1 AND NOT EXISTS (SELECT FROM ads.campaigns c "
+        "WHERE c.advertiser = a.name) RETURNING name",
+        {name});
+    if (!gone.empty()) {
+        edits.changes.push_back({ChangeKind::archived, "advertiser", name, "", {}, 0, 0});
     }
 }
 
 std::string create_advertiser(Edits& edits, const std::string& name) {
     check_advertiser(name);
     need_advertiser(edits.database(), name, false);
+    check_case(edits.database(), name);
     edits.write(
         [&] { edits.database().run("INSERT INTO ads.advertisers (name) VALUES ($1)", {name}); });
     edits.changes.push_back({ChangeKind::added, "advertiser", name, "", {}, 0, 0});
@@ -124,6 +199,7 @@ std::string update_advertiser(Edits& edits, const std::string& id, const Patch& 
     }
     check_advertiser(name);
     need_advertiser(edits.database(), name, false);
+    check_case(edits.database(), name, id);
     edits.write([&] {
         edits.database().run("UPDATE ads.advertisers SET name = $2 WHERE name = $1", {id, name});
     });
@@ -185,8 +261,20 @@ std::string remove_placement(Edits& edits, const std::string& id) {
     const Json before = placements(edits.database());
     need_placement(before.get(), id);
     const Rows rows = edits.database().run(
-        "SELECT min(ad_group_id), count(*) FROM ads.ad_group_placements WHERE placement_id = $1",
+        "SELECT min(g.id) FILTER (WHERE NOT over), count(*) FILTER (WHERE NOT over), min(g.id), "
+        "count(*) FROM ads.ad_group_placements t JOIN ads.ad_groups g ON g.id = t.ad_group_id "
+        "JOIN ads.campaigns c ON c.id = g.campaign_id, "
+        "LATERAL (SELECT 'archived' IN (g.status, c.status) AS over) o WHERE t.placement_id = $1",
         {id});
+    if (rows.number(0, 1) == 0 && rows.number(0, 3) > 0) {
+        throw Failure(
+            Exit::bad_input,
+            fmt::format("{} is a target of {} that is archived, and may be cloned, one is {}: "
+                        "pause it instead.",
+                        called(Kind::placement, id),
+                        counted(static_cast<uint64_t>(rows.number(0, 3)), "ad group"),
+                        rows.number(0, 2)));
+    }
     if (rows.number(0, 1) > 0) {
         throw Failure(Exit::bad_input,
                       fmt::format("{} is a target of {}, among them {}: remove it there first.",

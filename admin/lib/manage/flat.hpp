@@ -9,6 +9,9 @@
 namespace ads::admin {
 
 void need_advertiser(Database& database, const std::string& name, bool there);
+// Of a campaign: one that is not there yet is made, unless its name looks like a slip.
+void open_account(Edits& edits, const std::string& name);
+void remove_advertiser_without_campaigns(Edits& edits, const std::string& name);
 std::string create_advertiser(Edits& edits, const std::string& name);
 std::string update_advertiser(Edits& edits, const std::string& id, const Patch& patch);
 // The ids of its campaigns in these statuses, an array of PostgreSQL.

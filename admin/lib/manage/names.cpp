@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "lib/base/nearest.hpp"
 #include "lib/base/text.hpp"
 #include "lib/manage/edits.hpp"
 
@@ -17,13 +18,39 @@ bool is_number(const std::string& text) {
     return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
 }
 
-// Campaigns that are archived, and experiments that are over, make room for others of their name.
+// Objects with their names, and whether they are over: archived, or within what is, or an
+// experiment that has ended. They make room for others of their name.
+std::string names_sql(Kind kind) {
+    constexpr const char* kGroupAndCampaign =
+        " JOIN ads.ad_groups g ON g.id = o.ad_group_id JOIN ads.campaigns c ON c.id = "
+        "g.campaign_id";
+    const auto sql = [&](const char* over, const char* joined) {
+        return fmt::format("SELECT o.id, o.name, {} AS over FROM ads.{} o{}", over,
+                           words_of(kind).table, joined);
+    };
+    switch (kind) {
+        case Kind::campaign:
+            return sql("o.status = 'archived'", "");
+        case Kind::ad_group:
+            return sql("'archived' IN (o.status, c.status)",
+                       " JOIN ads.campaigns c ON c.id = o.campaign_id");
+        case Kind::creative:
+            return sql("'archived' IN (o.status, g.status, c.status)", kGroupAndCampaign);
+        case Kind::experiment:
+            return sql("(o.status = 'completed' OR 'archived' IN (g.status, c.status))",
+                       kGroupAndCampaign);
+        default:
+            return sql("false", "");
+    }
+}
+
 std::string name_query(Kind kind) {
-    const char* last = kind == Kind::placement    ? "false"
-                       : kind == Kind::experiment ? "status = 'completed'"
-                                                  : "status = 'archived'";
-    return fmt::format("SELECT id, {0} FROM ads.{1} WHERE name = $1 ORDER BY 2, id LIMIT {2}", last,
-                       words_of(kind).table, kIdsNamed + 1);
+    return fmt::format("SELECT id, over FROM ({}) AS t WHERE name = $1 ORDER BY over, id LIMIT {}",
+                       names_sql(kind), kIdsNamed + 1);
+}
+
+std::string quoted(Kind kind, const std::string& text) {
+    return kind == Kind::placement ? printable(text) : fmt::format("\"{}\"", printable(text));
 }
 
 [[noreturn]] void ambiguous(Kind kind, const std::string& text,
@@ -38,7 +65,51 @@ std::string name_query(Kind kind) {
                                                ids.size() > shown ? ", …" : ""));
 }
 
+// Of an advertiser the name, of a placement its id and its name, of all else the name.
+std::vector<std::string> known_names(Database& database, Kind kind) {
+    const Rows rows = database.run(
+        kind == Kind::advertiser ? std::string("SELECT name FROM ads.advertisers ORDER BY 1")
+        : kind == Kind::placement
+            ? std::string("SELECT id FROM ads.placements UNION SELECT name "
+                          "FROM ads.placements WHERE name <> '' ORDER BY 1")
+            : fmt::format("SELECT DISTINCT name FROM ({}) AS t WHERE NOT over "
+                          "AND name <> '' ORDER BY 1",
+                          names_sql(kind)));
+    std::vector<std::string> names;
+    for (size_t i = 0; i < rows.size(); i++) {
+        names.emplace_back(rows.at(i, 0));
+    }
+    return names;
+}
+
 }  // namespace
+
+NotFound no_such(Database& database, Kind kind, const std::string& text) {
+    const std::string best = nearest(text, known_names(database, kind));
+    return NotFound(fmt::format(
+        "there is no {} {}{}", words_of(kind).name, quoted(kind, text),
+        best.empty() ? std::string(".") : fmt::format(": did you mean {}?", quoted(kind, best))));
+}
+
+// Digits would be taken for an id, and blanks cannot be told apart.
+void check_name(Kind kind, const std::string& name) {
+    const auto refuse = [&](const char* what) {
+        throw Failure(Exit::bad_input,
+                      fmt::format("invalid name \"{}\" of {} {}: must {}.", printable(name),
+                                  words_of(kind).article, words_of(kind).name, what));
+    };
+    const auto blank = [](char c) { return c == ' ' || c == '\t'; };
+    if (kind != Kind::placement && kind != Kind::advertiser && is_number(name)) {
+        refuse("not be a number, which would be taken for an id");
+    }
+    if (std::any_of(name.begin(), name.end(),
+                    [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; })) {
+        refuse("be one line without control characters");
+    }
+    if (!name.empty() && (blank(name.front()) || blank(name.back()))) {
+        refuse("not begin or end with a blank");
+    }
+}
 
 std::string found_id(Database& database, Kind kind, const std::string& text) {
     if (kind == Kind::advertiser) {
@@ -63,9 +134,7 @@ std::string found_id(Database& database, Kind kind, const std::string& text) {
         ambiguous(kind, text, ids);
     }
     if (ids.empty()) {
-        const char* quote = kind == Kind::placement ? "" : "\"";
-        throw NotFound(fmt::format("there is no {} {}{}{}.", words_of(kind).name, quote,
-                                   printable(text), quote));
+        throw no_such(database, kind, text);
     }
     return ids.front();
 }

@@ -37,7 +37,7 @@ Json placement_object(Database& database, const std::string& id) {
 Json object_of(Database& database, Kind kind, const std::string& id) {
     if (kind == Kind::advertiser) {
         Json object = advertiser_object(database, id);
-        return object ? std::move(object) : (not_there(kind, id), nullptr);
+        return object ? std::move(object) : throw no_such(database, kind, id);
     }
     if (kind == Kind::placement) {
         return placement_object(database, id);

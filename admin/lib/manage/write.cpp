@@ -198,6 +198,7 @@ std::string create_campaign(Edits& edits, json_t* given) {
     resolve_dates(object, zone_of(object));
     const uint64_t id = number(edits, Kind::campaign, object);
     number_below(edits, object, "ad_groups", Kind::ad_group);
+    open_account(edits, text_at(object, "advertiser"));
     CampaignEdit campaign(edits, id);
     need_absent(campaign.campaign(), Kind::campaign, id);
     campaign.add(json_incref(object));
@@ -289,6 +290,9 @@ std::string update_within(Edits& edits, const One& one) {
     }
     if (kind == Kind::campaign) {
         number_below(edits, found.object, "ad_groups", Kind::ad_group);
+        if (text_at(found.object, "advertiser") != text_at(before.get(), "advertiser")) {
+            open_account(edits, text_at(found.object, "advertiser"));
+        }
         keep_local_dates(found.object, before.get());
         run_again(found.object, before.get());
     } else if (kind == Kind::ad_group) {
@@ -349,6 +353,7 @@ void archive_advertiser(Edits& edits, const std::string& name) {
          campaigns_of(edits.database(), name, "{draft,scheduled,active,paused,completed}")) {
         set_status(edits, Kind::campaign, id, "archived");
     }
+    remove_advertiser_without_campaigns(edits, name);
 }
 
 using OfAdvertiser = void (*)(Edits& edits, const std::string& name);

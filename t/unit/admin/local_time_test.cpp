@@ -84,10 +84,5 @@ TEST(LocalTime, NonsenseIsRefused) {
     EXPECT_EQ(read("2026-11-18", "Etc/UTC", Edge::start), "2026-11-18T00:00:00Z");
 }
 
-TEST(LocalTime, MomentsNameTheirZone) {
-    EXPECT_EQ(local_moment(at("2026-11-17T23:00:05Z"), "Europe/Berlin"),
-              "2026-11-18 00:00:05 Europe/Berlin");
-}
-
 }  // namespace
 }  // namespace ads::admin
