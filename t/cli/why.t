@@ -44,7 +44,7 @@ sub group {
 my %catalog = (
     placements => [
         { id => 'home-top', width => 728, height => 90 }, { id => 'mobile', width => 320, height => 50 },
-        { id => 'dear', floor_cents => 200 }, map { { id => $_ } } qw(p2 p3 p4 p5 p6 p7 p8 p9 p10 p11 p12 p13 p14 p15 p16 p17 p18 p19 p20 p21 p22),
+        { id => 'dear', floor_cents => 200 }, map { { id => $_ } } qw(p2 p3 p4 p5 p6 p7 p8 p9 p10 p11 p12 p13 p14 p15 p16 p17 p18 p19 p20 p21 p22 p23),
     ],
     campaigns => [
         { id => 7, name => 'Spring', status => 'paused', ad_groups => [ group(12, 'p2', name => 'Readers') ] },
@@ -60,7 +60,9 @@ my %catalog = (
             group(27, 'p13', targeting => { geos => ['FR'] }),
             group(29, 'p15', frequency_caps => [ { count => 1, per => 'day', level => 'ad_group' } ]),
             group(40, 'p16', together => 'pair', name => 'Left'), group(41, 'p17', together => 'pair', end => moment(-3600)),
-            group(50, 'p18'),
+            group(50, 'p18'), group(44, 'p18', priority => 'house'),
+            group(43, 'dear', price => { model => 'cpc', amount_cents => 50 }),
+            group(45, 'p23', pacing => { daily_impression_cap => 40, strategy => 'even' }),
         ] },
         { id => 9, name => 'Gone', budget => { type => 'lifetime', amount_cents => 50_000, spent_cents => 50_000 }, ad_groups => [ group(17, 'p7', price => { model => 'cpm', amount_cents => 250 }) ] },
         { id => 10, ad_groups => [
@@ -84,6 +86,8 @@ my @questions = (
     [ 21, 'creatives that do not fit', 'creative', 'creative', 31, qr/^creative 31 is 320×50, placement home-top is 728×90$/, qr/add a creative of 728×90 .*or aim it at mobile/ ],
     [ 22, 'no active creative', 'status', 'creative', 32, qr/^creative 32 is paused\b/, qr/active|creative resume 32$/ ],
     [ 23, 'a floor above the price', 'floor', 'placement', 'dear', qr/^the eCPM of ad group 23 is 1\.50, the floor of placement dear is 2\.00$/, qr/raise the price to 2\.00/ ],
+    [ 43, 'an expectation below the floor', 'floor', 'placement', 'dear',
+        qr/^the expected eCPM of ad group 43 is 0\.50, 1\.50 at best, after 0 impressions and 0 clicks today; the floor of placement dear is 2\.00$/, qr/^raise the price, or lower the floor/ ],
     [ 25, 'a higher priority', 'tier', 'ad_group', 24, qr/^sponsorship group 24 "Title" takes every request of placements p10, p19 and p20$/, qr/give ad group 24 a budget/ ],
     [ 26, 'targeting that nobody can match', 'targeting', 'ad_group', 26, qr/^no request can match targeting\.geos of ad group 26: US and !US$/, qr/contradicts/ ],
     [ 28, 'the emergency stop', 'stop', 'ad_group', 28, qr/^the emergency stop is on for advertiser acme: stopped by alice at \S+: wrong prices$/, qr/^lift it: nginx-ads start --advertiser "acme"$/ ],
@@ -158,8 +162,25 @@ subtest 'frequency' => sub {
     my $said = json($out);
     is $said->{verdict}, 'limited', 'it is served to others';
     is_deeply [ @{ $said->{causes}[0] }{qw(reason extent)} ], [qw(frequency some)], 'the reason';
-    like $said->{causes}[0]{what}, qr/^the frequency cap of ad group 29, 1 a day, was reached by 75% of the visitors /, 'in words';
+    like $said->{causes}[0]{what}, qr/^the frequency cap of ad group 29, 1 a day, was reached for 75% of the requests /, 'in words: it may be one visitor';
     is $said->{serves}, 1, 'with the counts of the node';
+};
+
+subtest 'pacing' => sub {
+    $ngx->get('/spot/serve?placement=p23') for 1 .. 30;    # 20 are due by noon
+    wait_until {
+        $ngx->get('/spot/serve?placement=p23') for 1 .. 5;
+        my ($row) = @{ status_of($ngx, '?ad_group=45')->{ad_groups} };
+        ($row->{refused}{cap} // 0) + ($row->{refused}{pacing} // 0) > 2 * $row->{serves};
+    } 5, 'what its pacing refuses';
+    is run('why', 45, '--state', $state, '--status-url', $url, @at, '--json'), 0, 'one that has its part of the day';
+    my $said = json($out);
+    my ($pacing) = grep { $_->{reason} eq 'pacing' } @{ $said->{causes} };
+    like $pacing->{what}, qr/^the pacing of ad group 45 held it back for \d+% of the requests that it was drawn for today: it has delivered \d\d\d% of today's plan by now$/, 'is held back' or diag $out;
+    is_deeply [ $pacing->{extent}, @$said{qw(verdict flight_delivery)} ], [ 'maybe', 'fine', undef ], 'as it should be';
+    is run('why', 44, '--state', $state, '--status-url', $url, @at, '--json'), 0, 'a house ad';
+    $said = json($out);
+    is_deeply [ $said->{verdict}, map { @$_{qw(reason extent)} } @{ $said->{causes} } ], [qw(fine tier maybe)], 'fills what is left';
 };
 
 subtest 'visitors without consent' => sub {
@@ -188,6 +209,17 @@ subtest 'the configured node' => sub {
     is_deeply [ map { "$_->{ad_group} $_->{reason}" } @{ json($out)->{placements}[0]{not_served} } ], ['18 cap'], 'a cap that is reached there is reached';
     is run('decide', '--placement', 'p8', '--catalog', $file, @at, '--json'), 0, 'a file may be of another node';
     is_deeply json($out)->{placements}[0]{not_served}, [], 'which has delivered nothing';
+    is run('pacing', '--campaign', 'Gone'), 0, 'pacing of a campaign by its name' or diag $err;
+    like text($out), qr/^Campaign 9 Gone budget 500\.00, today's part \S+, adaptive .* 12am UTC /, 'with the time zone' or diag $out;
+    is run('pacing', '--campaign', 'Spring'), 0, 'one without limits';
+    is $out, "Campaign Spring has no budget, and its ad groups neither a cap nor a goal.\n", 'is said to have none';
+    is run('pacing', '--campaign', 99), 0, 'another one';
+    for ([ 999, qr/there is no campaign 999\.$/ ], [ 'Sprong', qr/there is no campaign "Sprong": did you mean "Spring"\?$/ ]) {
+        is run('pacing', '--campaign', $_->[0]), 1, "no campaign $_->[0]";
+        like $err, $_->[1], 'is an error';
+    }
+    is run('pacing', '--campaign', 999, '--status-url', $url), 1, 'also of a node alone';
+    like $err, qr/there is no campaign 999 in the catalog of /, 'which knows its own';
     write_file('.config/nginx-ads.conf', "state = $state\nstatus_url = http://127.0.0.1:1/status\n");
     is run('why', 18, @at, '--json'), 0, 'one that does not answer';
     is json($out)->{serves}, undef, 'is left out';
@@ -207,7 +239,7 @@ subtest 'all that deliver too little' => sub {
     is run('why', '--state', $state, '--status-url', $url, @at, '--json'), 0, 'nothing named';
     my @list = @{ json($out) };
     my %verdict = map { $_->{ad_group} => $_->{verdict} } @list;
-    is_deeply [ sort { $a <=> $b } keys %verdict ], [ 12 .. 19, 21 .. 23, 25 .. 29, 40, 41, 60, 61 ], 'all that are not in order';
+    is_deeply [ sort { $a <=> $b } keys %verdict ], [ 12 .. 19, 21 .. 23, 25 .. 29, 40, 41, 43, 60, 61 ], 'all that are not in order';
     my %rank = (blocked => 0, limited => 1, used_up => 2, off => 3);
     is_deeply [ map { $rank{ $_->{verdict} } } @list ], [ sort { $a <=> $b } map { $rank{ $_->{verdict} } } @list ], 'the worst first';
     is_deeply [ @verdict{ 21, 29, 17, 12 } ], [qw(blocked limited used_up off)], 'by what it is';
@@ -217,7 +249,7 @@ subtest 'all that deliver too little' => sub {
     run('why', '--campaign', 'Gone', '--state', $state, @at, '--json');
     is_deeply [ map { $_->{ad_group} } @{ json($out) } ], [17], 'a campaign by its name';
     run('why', '--campaign', 8, '--state', $state, @at, '--json');
-    is scalar @{ json($out) }, 13, 'or its id: all its ad groups';
+    is scalar @{ json($out) }, 16, 'or its id: all its ad groups';
     run('why', 'Readers', '--state', $state, @at, '--json');
     is json($out)->{ad_group}, 12, 'an ad group by its name';
 };
@@ -251,6 +283,45 @@ is run('import', '--database', $db->conninfo, $file), 0, 'with the catalog' or d
 $ENV{ADS_DATABASE} = $db->conninfo;
 # The stop list is a node's.
 answers('PostgreSQL', $_, '--db', $db->conninfo, @at) for grep { $_->[2] ne 'stop' } @questions;
+
+# What is printed can be run.
+subtest 'remedies' => sub {
+    my $runs = 0;
+    for my $id (map { $_->[0] } @questions) {
+        run('why', $id, '--db', $db->conninfo, @at, '--json');
+        for my $remedy (map { $_->{remedy} } @{ json($out)->{causes} }) {
+            for my $command ($remedy =~ /nginx-ads ((?:advertiser|campaign|ad-group|creative|placement) [^,;]+)/g) {
+                next if $command =~ /^creative create/;
+                $command =~ s/"([^"]*)"/$1/g;
+                is run(split(/ /, $command), '--dry-run'), 0, "of $id: $command" or diag $err;
+                isnt $out, "no changes\n", 'and changes something';
+                $runs++;
+            }
+        }
+    }
+    cmp_ok $runs, '>=', 11, 'most have a command';
+};
+
+subtest 'a configured state and a database' => sub {
+    mkdir 'node' or die $!;
+    is run('export', '--db', $db->conninfo), 0, 'the copy of a node';
+    write_file('node/catalog.json', $out);
+    write_file('node/catalog.path', "node/catalog.json\n");
+    write_file('.config/nginx-ads.conf', "state = node\n");
+    is run('ad-group', 'update', 50, '--name', 'Just now'), 0, 'an edit that is not there yet' or diag $err;
+    is run('why', 'Just now', @at, '--json'), 0, 'is seen' or diag $err;
+    is run('ad-group', 'pause', 50, '--as', 'frank'), 0, 'paused';
+    run('why', 50, @at, '--json');
+    like json($out)->{causes}[0]{what}, qr/^ad group 50 "Just now" is paused since .* by frank$/, 'by whom, and when';
+    {
+        local $ENV{ADS_DATABASE} = 'host=/nowhere';
+        is run('why', 50, @at, '--json'), 0, 'without the database' or diag $err;
+        like $err, qr/the catalog is the copy of the node: /, 'that of the node is used, and it is said';
+        is json($out)->{verdict}, 'fine', 'which is older';
+    }
+    is run('ad-group', 'update', 50, '--status', 'active', '--set', 'name=""'), 0, 'as before' or diag $err;
+    unlink '.config/nginx-ads.conf';
+};
 
 my $date = qr/\d{4}-\d\d-\d\d \d\d:\d\d UTC/;
 

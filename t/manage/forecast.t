@@ -115,7 +115,7 @@ $pg->run(q{UPDATE ads.campaigns SET starts_at = NULL, ends_at = NULL WHERE id = 
 is summary(8), 'Will deliver 56 % of its goal by 23 Nov.', 'by the end of its ad group';
 is_deeply [ @{ forecast(8) }{qw(goal_projected goal_daily ends_on)} ], [ 1700, 100, '2026-11-23' ], 'which is the flight';
 $pg->run(q{UPDATE ads.ad_groups SET ends_at = NULL WHERE id = 81});
-is summary(8), 'A goal has no end: 1,000 of 3,000 are delivered, at 100 a day.', 'without any end there is no share of it';
+is summary(8), 'No end date for a goal: 1,000 of 3,000 delivered, 100 per day.', 'without any end there is no share of it';
 $pg->run(q{INSERT INTO ads.campaigns (id, name, budget_type, budget_micro, hard_cap) VALUES (7, 'Own', 'lifetime', 100000000000, 1.2);
     INSERT INTO ads.ad_groups (id, campaign_id, name, starts_at, ends_at) VALUES (71, 7, 'G', '2026-11-14T12:00:00Z', '2026-11-26T12:00:00Z');
     INSERT INTO ads.event_hours VALUES ('2026-11-16T10:00:00Z', 7, 71, 31, 'home-top', 'US', 'mobile', 'impression', '', 10, 2000000000)});

@@ -53,7 +53,11 @@ void add_catalog_options(Arguments& command, CatalogOptions& options) {
 std::optional<CatalogSource> read_or_tell(const CatalogOptions& options,
                                           const std::string& application) {
     try {
-        return read_catalog(options, application);
+        CatalogSource source = read_catalog(options, application);
+        if (!source.warning.empty()) {
+            warn(source.warning);
+        }
+        return source;
     } catch (const InvalidCatalog& e) {
         show_errors(e.name, e.errors, e.more_errors);
         return std::nullopt;

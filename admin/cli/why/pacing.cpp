@@ -3,6 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <set>
 
 #include "cli/common/options.hpp"
 #include "cli/common/table.hpp"
@@ -11,6 +15,8 @@
 #include "lib/base/http.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/money.hpp"
+#include "lib/base/nearest.hpp"
+#include "lib/catalog/catalog_source.hpp"
 #include "lib/diagnosis/node_status.hpp"
 
 namespace ads::cli {
@@ -18,7 +24,7 @@ namespace ads::cli {
 namespace {
 
 struct Options {
-    Id campaign = 0;
+    std::string campaign;  // its id or its name
     uint64_t limit = 100;
     std::string url;
     std::string timeout = "5s";
@@ -30,7 +36,9 @@ struct Bar {
     Id campaign = 0;
     Id ad_group = 0;  // 0: it is the campaign's
     std::string name;
-    std::string of;  // budget, serves, impressions, clicks
+    std::string of;    // budget, serves, impressions, clicks
+    std::string zone;  // of its day; empty: not known
+    double whole = 0;  // a lifetime budget in cents; 0: it is another limit
     std::string strategy;
     std::string status;
     std::string stopped;   // by whom, when and why; empty: it is not
@@ -50,6 +58,7 @@ struct Report {
     std::vector<std::pair<std::string, const json_t*>> health;
     std::string catalog_error;
     std::string catalog_unreadable;
+    std::string campaign;  // the only one; empty: all
 };
 
 void read_amounts(const json_t* json, Bar& bar) {
@@ -87,6 +96,8 @@ std::vector<Bar> bars_of(const json_t* root, Id campaign) {
         bar.of = "budget";
         bar.stopped = text_of(json, "stopped");
         read_amounts(budget, bar);
+        bar.whole =
+            text_of(budget, "type") == name_of(BudgetType::lifetime) ? real_of(budget, "cents") : 0;
         read_pace(json_object_get(json, "pace"), bar);
         bars.push_back(std::move(bar));
     }
@@ -149,7 +160,7 @@ void show_bar(const Bar& bar, size_t width) {
 }
 
 // The ideal of an even day at these hours.
-void show_hours(size_t width) {
+void show_hours(size_t width, const std::string& zone) {
     constexpr std::string_view kLabels[] = {"12am", "6am", "12pm", "6pm", "12am"};
     std::string line(width + 4, ' ');
     for (size_t i = 0; i < 5; i++) {
@@ -157,28 +168,38 @@ void show_hours(size_t width) {
         line.replace(at, kLabels[i].size(), kLabels[i]);
     }
     line.erase(line.find_last_not_of(' ') + 1);
-    out().put(fmt::format("  {}\n", line));
+    out().put(fmt::format("  {}{}\n", line, zone.empty() ? "" : "  " + zone));
 }
 
 void show(const Report& report) {
     const size_t width =
         std::clamp<size_t>(terminal_width() - std::min<size_t>(terminal_width(), 4), 24, 72);
     if (report.bars.empty()) {
-        out().put("No limits: no campaign has a budget, and no ad group a cap or a goal.\n");
+        out().put(
+            report.campaign.empty()
+                ? "No limits: no campaign has a budget, and no ad group a cap or a goal.\n"
+                : fmt::format("Campaign {} has no budget, and its ad groups neither a cap nor "
+                              "a goal.\n",
+                              report.campaign));
     }
     for (const Bar& bar : report.bars) {
-        const std::string who = bar.ad_group == 0
-                                    ? fmt::format("Campaign {} {}", bar.campaign, bar.name)
-                                    : fmt::format("Ad group {}", bar.ad_group);
+        const std::string who =
+            fmt::format("{} {}{}{}", bar.ad_group == 0 ? "Campaign" : "Ad group",
+                        bar.ad_group == 0 ? bar.campaign : bar.ad_group,
+                        bar.name.empty() ? "" : " ", printable(bar.name));
+        const std::string part =
+            bar.whole > 0 ? fmt::format("{}, today's part {}", amount_text(bar, bar.whole),
+                                        amount_text(bar, bar.amount))
+                          : fmt::format("{} today", amount_text(bar, bar.amount));
         out().put(fmt::format("{}  {} {}, {}\n", painted(STDOUT_FILENO, Colour::bold, who), bar.of,
-                              amount_text(bar, bar.amount), bar.strategy));
+                              part, bar.strategy));
         if (!bar.stopped.empty()) {
             out().put(fmt::format("  {}\n", painted(STDOUT_FILENO, Colour::red, bar.stopped)));
         }
         show_bar(bar, width);
-        show_hours(width);
+        show_hours(width, bar.zone);
         out().put(fmt::format(
-            "  {}  {} used, {} due by now: {:.0f}% of ideal{}{}\n\n",
+            "  {}  {} used, {} due by now: {:.0f}% of today's plan{}{}\n\n",
             painted(STDOUT_FILENO, colour_of(bar), bar.status.empty() ? "unknown" : bar.status),
             amount_text(bar, bar.used), amount_text(bar, bar.ideal), 100 * bar.share_of_ideal(),
             bar.in_flight > 0 ? fmt::format(", {} in flight", amount_text(bar, bar.in_flight)) : "",
@@ -204,6 +225,7 @@ void show_json(const Report& report) {
         };
         set("campaign", number_json(bar.campaign));
         set("ad_group", bar.ad_group == 0 ? json_null() : number_json(bar.ad_group));
+        set("name", bar.name.empty() ? json_null() : text_json(bar.name));
         set("of", text_json(bar.of));
         set("strategy", text_json(bar.strategy));
         set("status", bar.status.empty() ? json_null() : text_json(bar.status));
@@ -225,14 +247,126 @@ void show_json(const Report& report) {
     print_json(root);
 }
 
-Exit run(const Options& options) {
-    std::string query = fmt::format("limit={}", options.limit);
-    if (options.campaign != 0) {
-        query += fmt::format("&campaign={}", options.campaign);
+// The configured catalog, which has the names. The node can do without.
+std::optional<catalog::Document> known_catalog() {
+    try {
+        return read_catalog({}, "nginx-ads pacing").document;
+    } catch (const Failure&) {
+        return std::nullopt;
     }
-    const Json root = node_status(needed_status_url(options.url), query, options.timeout);
+}
+
+std::optional<Id> number_in(const std::string& text) {
+    Id id = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), id);
+    const bool whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
+    return whole && id > 0 ? std::optional(id) : std::nullopt;
+}
+
+// A campaign by its id, or by the name that the catalog or the node has for it.
+Id campaign_of(const Options& options, const catalog::Document* known, const std::string& url) {
+    const auto id = number_in(options.campaign);
+    std::vector<std::pair<Id, std::string>> campaigns;
+    if (known != nullptr) {
+        for (const auto& campaign : known->campaigns) {
+            if (campaign.status != Status::archived || id) {
+                campaigns.emplace_back(campaign.id, campaign.name);
+            }
+        }
+    } else if (id) {
+        return *id;
+    } else {
+        const Json root = node_status(url, "limit=1", options.timeout);
+        const json_t* list = json_object_get(root.get(), "campaigns");
+        for (size_t i = 0; i < json_array_size(list); i++) {
+            const json_t* campaign = json_array_get(list, i);
+            campaigns.emplace_back(static_cast<Id>(number_of(campaign, "id")),
+                                   text_of(campaign, "name"));
+        }
+    }
+    std::vector<std::string> names;
+    std::vector<Id> found;
+    for (const auto& [number, name] : campaigns) {
+        if (id ? number == *id : name == options.campaign) {
+            found.push_back(number);
+        }
+        names.push_back(name);
+    }
+    if (found.size() > 1) {
+        throw Failure(Exit::bad_input,
+                      fmt::format("{} campaigns are called \"{}\": name one by its id.",
+                                  found.size(), printable(options.campaign)));
+    }
+    if (found.empty()) {
+        const std::string best = id ? std::string() : nearest(options.campaign, names);
+        throw Failure(
+            Exit::bad_input,
+            fmt::format("there is no campaign {}{}",
+                        id ? options.campaign : fmt::format("\"{}\"", printable(options.campaign)),
+                        best.empty() ? std::string(".")
+                                     : fmt::format(": did you mean \"{}\"?", printable(best))));
+    }
+    return found.front();
+}
+
+// Names, time zones, and without what is archived, completed or a draft.
+void add_names(const catalog::Document& known, std::vector<Bar>& bars) {
+    const auto runs = [](Status status) {
+        return status != Status::archived && status != Status::completed && status != Status::draft;
+    };
+    std::map<std::pair<Id, Id>, std::pair<const catalog::Campaign*, std::string>> live;
+    std::set<std::pair<Id, Id>> over;
+    for (const auto& campaign : known.campaigns) {
+        const auto note = [&](Id group, bool is_live, const std::string& name) {
+            is_live ? (void)live.insert({{campaign.id, group}, {&campaign, name}})
+                    : (void)over.insert({campaign.id, group});
+        };
+        note(0, runs(campaign.status), campaign.name);
+        for (const auto& group : campaign.ad_groups) {
+            note(group.id, runs(campaign.status) && runs(group.status), group.name);
+        }
+    }
+    std::erase_if(bars, [&](const Bar& bar) {
+        return over.contains({bar.campaign, bar.ad_group});
+    });
+    for (Bar& bar : bars) {
+        if (const auto found = live.find({bar.campaign, bar.ad_group}); found != live.end()) {
+            bar.zone = found->second.first->timezone;
+            bar.name = found->second.second;
+        }
+    }
+}
+
+// Whether the node has anything of it.
+bool is_empty(const json_t* root, Id campaign) {
+    const json_t* list = json_object_get(root, "campaigns");
+    bool budget = false;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        budget = budget || number_of(json_array_get(list, i), "id") == campaign;
+    }
+    return !budget && json_array_size(json_object_get(root, "ad_groups")) == 0;
+}
+
+Exit run(const Options& options) {
+    const std::string url = needed_status_url(options.url);
+    const auto known = options.url.empty() ? known_catalog() : std::nullopt;
+    const Id campaign =
+        options.campaign.empty() ? 0 : campaign_of(options, known ? &*known : nullptr, url);
+    std::string query = fmt::format("limit={}", options.limit);
+    if (campaign != 0) {
+        query += fmt::format("&campaign={}", campaign);
+    }
+    const Json root = node_status(url, query, options.timeout);
+    if (campaign != 0 && !known && is_empty(root.get(), campaign)) {
+        throw Failure(Exit::bad_input, fmt::format("there is no campaign {} in the catalog of {}.",
+                                                   campaign, shown_url(url)));
+    }
     Report report;
-    report.bars = bars_of(root.get(), options.campaign);
+    report.campaign = options.campaign;
+    report.bars = bars_of(root.get(), campaign);
+    if (known) {
+        add_names(*known, report.bars);
+    }
     for (Bar& bar : report.bars) {
         bar.currency = text_of(json_object_get(root.get(), "catalog"), "currency");
     }
@@ -266,9 +400,8 @@ void add_pacing(Arguments& app, Command& chosen) {
                     "URL of the node's ads_status (default: nginx-ads.conf)")
         ->check(is_web_address())
         ->option_text("URL");
-    sub->add_option("--campaign", options->campaign, "Campaign to show")
-        ->check(whole_number(1, 0xffff'ffff))
-        ->option_text("ID");
+    sub->add_option("--campaign", options->campaign, "Campaign to show, by id or name")
+        ->option_text("CAMPAIGN");
     sub->add_option("--limit", options->limit, "Maximum number of ad groups (default 100)")
         ->check(whole_number(1, 1000))
         ->option_text("N");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <set>
 
 #include "cli/catalog/catalog_file.hpp"
 #include "cli/common/options.hpp"
@@ -46,10 +47,11 @@ struct Found {
     const catalog::AdGroup* group = nullptr;
 };
 
-// By its id, or by a unique name, among `things`.
+// By its id, or by a unique name, among `things`. The name of one that is `archived` counts only
+// if no other has it.
 template <class Thing>
-const Thing& find(const std::vector<const Thing*>& things, const std::string& text,
-                  std::string_view what, const std::string& source) {
+const Thing& find(const std::vector<const Thing*>& things, const std::set<const Thing*>& archived,
+                  const std::string& text, std::string_view what, const std::string& source) {
     const auto id = number_in(text);
     std::vector<const Thing*> named;
     std::vector<std::string> names;
@@ -60,7 +62,13 @@ const Thing& find(const std::vector<const Thing*>& things, const std::string& te
         if (thing->name == text) {
             named.push_back(thing);
         }
-        names.push_back(thing->name);
+        if (!archived.contains(thing)) {
+            names.push_back(thing->name);
+        }
+    }
+    if (std::any_of(named.begin(), named.end(),
+                    [&](const Thing* thing) { return !archived.contains(thing); })) {
+        std::erase_if(named, [&](const Thing* thing) { return archived.contains(thing); });
     }
     if (named.size() == 1) {
         return *named[0];
@@ -86,21 +94,29 @@ const Thing& find(const std::vector<const Thing*>& things, const std::string& te
 const catalog::Campaign& find_campaign(const catalog::Document& document, const std::string& text,
                                        const std::string& source) {
     std::vector<const catalog::Campaign*> campaigns;
+    std::set<const catalog::Campaign*> archived;
     for (const auto& campaign : document.campaigns) {
         campaigns.push_back(&campaign);
+        if (campaign.status == Status::archived) {
+            archived.insert(&campaign);
+        }
     }
-    return find(campaigns, text, "campaign", source);
+    return find(campaigns, archived, text, "campaign", source);
 }
 
 Found find_group(const catalog::Document& document, const std::string& text,
                  const std::string& source) {
     std::vector<const catalog::AdGroup*> groups;
+    std::set<const catalog::AdGroup*> archived;
     for (const auto& campaign : document.campaigns) {
         for (const auto& group : campaign.ad_groups) {
             groups.push_back(&group);
+            if (campaign.status == Status::archived || group.status == Status::archived) {
+                archived.insert(&group);
+            }
         }
     }
-    const catalog::AdGroup& group = find(groups, text, "ad group", source);
+    const catalog::AdGroup& group = find(groups, archived, text, "ad group", source);
     for (const auto& campaign : document.campaigns) {
         const auto& list = campaign.ad_groups;
         if (!list.empty() && &group >= list.data() && &group < list.data() + list.size()) {

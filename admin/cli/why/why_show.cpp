@@ -56,6 +56,11 @@ std::string sentence(std::string text) {
     return printable(text) + ".";
 }
 
+// A line, if there is something to tell.
+std::string told(const std::optional<double>& share, fmt::format_string<double> line) {
+    return share ? fmt::format(line, 100 * *share) + ".\n" : std::string();
+}
+
 void show_cause(const Cause& cause, size_t indent, size_t width) {
     const std::string likely = cause.extent == diagnosis::Extent::maybe ? "Perhaps: " : "";
     out().put(wrapped(likely.empty() ? sentence(cause.what) : likely + printable(cause.what) + ".",
@@ -154,9 +159,12 @@ void show_diagnosis(const Diagnosis& d, bool catalog_known) {
     if (!d.causes.empty() && d.counts) {
         out().put("\n");
     }
-    if (d.delivery) {
-        out().put(fmt::format("{}It has delivered {:.0f}% of the ideal by now.\n{}",
-                              catalog_known && !d.counts ? "\n" : "", 100 * *d.delivery,
+    if (d.delivery || d.flight_delivery) {
+        out().put(fmt::format("{}{}{}{}", catalog_known && !d.counts ? "\n" : "",
+                              told(d.delivery, "Today it has delivered {:.0f}% of its plan by now"),
+                              told(d.flight_delivery,
+                                   "Of its whole flight it has delivered "
+                                   "{:.0f}% of the ideal by now"),
                               d.counts ? "\n" : ""));
     } else if (catalog_known && d.counts && d.causes.empty()) {
         out().put("\n");
@@ -171,7 +179,9 @@ void show_diagnoses(const std::vector<Diagnosis>& list) {
     bool first = true;
     for (const auto& d : list) {
         const std::string delivery =
-            d.delivery ? fmt::format(" ({:.0f}% delivered)", 100 * *d.delivery) : "";
+            d.flight_delivery ? fmt::format(" ({:.0f}% of its flight)", 100 * *d.flight_delivery)
+            : d.delivery      ? fmt::format(" ({:.0f}% of today's plan)", 100 * *d.delivery)
+                              : "";
         out().put(fmt::format("{}{} of {}: {}{}\n", first ? "" : "\n",
                               painted(STDOUT_FILENO, Colour::bold, titled("Ad group", d.ad_group)),
                               titled("campaign", d.campaign),

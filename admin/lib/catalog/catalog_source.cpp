@@ -72,6 +72,24 @@ CatalogSource of_database(const std::string& conninfo, const std::string& applic
     }
 }
 
+// Only options may say otherwise.
+CatalogSource of_both(const std::string& folder, const std::string& application) {
+    CatalogSource node = of_node(folder);
+    if (!node.managed || !database_configured()) {
+        return node;
+    }
+    try {
+        CatalogSource source = of_database({}, application);
+        source.stops = std::move(node.stops);
+        return source;
+    } catch (const InvalidCatalog&) {
+        throw;
+    } catch (const Failure& e) {
+        node.warning = fmt::format("the catalog is the copy of the node: {}", e.what());
+        return node;
+    }
+}
+
 }  // namespace
 
 CatalogSource catalog_of(Database& database) {
@@ -101,7 +119,8 @@ CatalogSource read_catalog(const CatalogOptions& options, const std::string& app
         case CatalogFrom::file:
             return parsed(options.file, read_input(options.file));
         case CatalogFrom::state:
-            return of_node(state_of(options));
+            return options.state.empty() ? of_both(state_of(options), application)
+                                         : of_node(options.state);
         case CatalogFrom::database:
             return of_database(options.database, application);
         case CatalogFrom::nowhere:

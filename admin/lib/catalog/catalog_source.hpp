@@ -24,10 +24,13 @@ struct CatalogSource {
     StopList stops;                      // of the node whose state folder it is
     std::unique_ptr<Database> database;  // if it is from there
     bool managed = false;                // commands edit it
+    std::string warning;                 // why it is not the one that was wanted; empty: it is
 };
 
 // What options name, else what is configured: a state folder, a database. Nothing if
-// neither is.
+// neither is. Of a node that follows the database both are used: the catalog is the
+// database's, with its history, and the stop list the node's; without the database, the node's
+// copy.
 enum class CatalogFrom { nowhere, file, state, database };
 CatalogFrom catalog_from(const CatalogOptions& options);
 

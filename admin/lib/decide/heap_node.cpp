@@ -92,6 +92,7 @@ void HeapNode::count_delivered(uint32_t index, const Delivered& delivered, Secon
     counters.at(Counter::serves).count(day, delivered.serves, day);
     counters.at(Counter::impressions).count(day, delivered.impressions, day);
     counters.at(Counter::clicks).count(day, delivered.clicks, day);
+    counters.at(Counter::conversions).count(day, delivered.conversions, day);
     counters.at(Counter::spend)
         .count(day, static_cast<uint64_t>(std::max<MicroCents>(0, delivered.spend)), day);
     // Today's are added by catch_up().

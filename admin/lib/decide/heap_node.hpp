@@ -43,6 +43,7 @@ struct Delivered {
     uint64_t serves = 0;
     uint64_t impressions = 0;
     uint64_t clicks = 0;
+    uint64_t conversions = 0;
     MicroCents spend = 0;
     uint64_t all_serves = 0;
     uint64_t all_impressions = 0;

@@ -80,7 +80,7 @@ public:
                                Extent::all,
                                object_of(group()),
                                "the catalog has no placement",
-                               remedy(facts_, "create one: nginx-ads placement create",
+                               remedy(facts_, "create one: nginx-ads placement create home-top",
                                       "add one to \"placements\""),
                                {}});
             return;
@@ -140,7 +140,9 @@ private:
                 return mend_schedule();
             case Reason::weight:
                 add(Kind::weight, group(), "has weight 0, so it is never drawn",
-                    "set a weight of 1 or more");
+                    "set a weight of 1 or more" +
+                        by_command(facts_,
+                                   fmt::format("ad-group update {} --weight 1", group().id)));
                 group().weight = 1;
                 return true;
             default:
@@ -179,8 +181,12 @@ private:
                  {}});
             return;
         }
+        const bool spent =
+            change && !change->why.empty() && o.kind == ObjectKind::campaign && campaign().budget;
         const std::string command =
-            object.status == Status::paused
+            spent ? "raise its budget, and the scheduler resumes it: nginx-ads " +
+                        raised_budget(campaign())
+            : object.status == Status::paused
                 ? fmt::format("resume it: nginx-ads {} resume {}", command_of(o), o.id)
             : object.status == Status::draft
                 ? fmt::format("start it: nginx-ads {} update {} --status active", command_of(o),
@@ -205,7 +211,9 @@ private:
         if (creatives.empty()) {
             add(Kind::status, group(), "has no creative",
                 remedy(facts_,
-                       fmt::format("add one: nginx-ads creative create --ad-group {}", group().id),
+                       fmt::format("add one: nginx-ads creative create --ad-group {} --image FILE "
+                                   "--click-url URL",
+                                   group().id),
                        "add one to its \"creatives\""));
             // One that fits everywhere, to see what else there is.
             creatives.push_back({.id = 1,
@@ -224,7 +232,9 @@ private:
                     }
                 } else {
                     add(Kind::weight, creative, "has weight 0, so it is never drawn",
-                        "set a weight of 1 or more");
+                        "set a weight of 1 or more" +
+                            by_command(facts_,
+                                       fmt::format("creative update {} --weight 1", creative.id)));
                 }
                 creative.status = Status::active;
                 creative.weight = std::max<uint32_t>(creative.weight, 1);
@@ -233,7 +243,9 @@ private:
                 add(Kind::status, group(), "has only archived creatives",
                     remedy(
                         facts_,
-                        fmt::format("add one: nginx-ads creative create --ad-group {}", group().id),
+                        fmt::format("add one: nginx-ads creative create --ad-group {} --image FILE "
+                                    "--click-url URL",
+                                    group().id),
                         "add one to its \"creatives\""));
             }
         }
@@ -244,19 +256,24 @@ private:
     bool mend_dates(T& object) {
         const size_t before = causes_.size();
         const std::string& zone = campaign().timezone;
-        const std::string edit = remedy(
-            facts_, fmt::format("nginx-ads {} update {}", command_of(object_of(object)), object.id),
-            "edit it in the catalog");
+        constexpr int kMonth = 30;
+        const auto edit = [&](const char* flag, const std::string& day) {
+            return facts_.managed ? fmt::format("nginx-ads {} update {} {} {}",
+                                                command_of(object_of(object)), object.id, flag, day)
+                                  : std::string("edit it in the catalog");
+        };
         if (object.start && *object.start > facts_.now) {
             add(Kind::flight, object,
                 fmt::format("has not started: it begins {}",
                             local_edge(*object.start, zone, false)),
-                fmt::format("wait, or set an earlier start: {}", edit));
+                fmt::format("wait, or set an earlier start: {}",
+                            edit("--start", day_from(facts_.now, 0, zone))));
             object.start.reset();
         }
         if (object.end && *object.end <= facts_.now) {
             add(Kind::flight, object, fmt::format("ended {}", local_edge(*object.end, zone, true)),
-                fmt::format("set a later end: {}", edit));
+                fmt::format("set a later end: {}",
+                            edit("--end", day_from(facts_.now, kMonth, zone))));
             object.end.reset();
         }
         return causes_.size() > before;
@@ -282,7 +299,8 @@ private:
                         next == open.end()
                             ? std::string("does not open again before its end")
                             : fmt::format("opens {}", local_time(next->first, zone))),
-            "wait, or open targeting.schedule at this hour");
+            "wait, or open targeting.schedule at this hour" +
+                by_command(facts_, fmt::format("ad-group update {} --hours none", group().id)));
         const bool any = !group().targeting.schedule.empty();
         group().targeting.schedule.clear();
         return any;
@@ -402,19 +420,20 @@ private:
     void add_floor_cause(const catalog::Placement& placement, Extent extent) {
         const Object o = object_of(placement);
         Cause cause{Kind::floor, extent, o, {}, {}, {placement.id}};
-        {
-            const MicroCents mine = catalog::ecpm(group().price);
-            cause.what = fmt::format("the eCPM of {} is {}, the floor of {} is {}",
-                                     named(object_of(group())), money(mine, facts_.currency),
-                                     named(o), money(placement.floor, facts_.currency));
-            cause.remedy = fmt::format(
-                "raise the price to {} per thousand, or lower the floor{}",
-                money(placement.floor, facts_.currency),
-                facts_.managed ? fmt::format(": nginx-ads ad-group update {}, nginx-ads placement "
-                                             "update {}",
-                                             group().id, o.id)
-                               : std::string());
-        }
+        const MicroCents mine = catalog::ecpm(group().price);
+        const PriceModel model = group().price.model;
+        cause.what = fmt::format("the eCPM of {} is {}, the floor of {} is {}",
+                                 named(object_of(group())), money(mine, facts_.currency), named(o),
+                                 money(placement.floor, facts_.currency));
+        cause.remedy = fmt::format(
+            "raise the price to {} per thousand{}, or lower the floor{}",
+            money(placement.floor, facts_.currency),
+            by_command(facts_, fmt::format("ad-group update {} {}", group().id,
+                                           price_flag(model, model == PriceModel::flat
+                                                                 ? placement.floor / 1000
+                                                                 : placement.floor))),
+            by_command(facts_, fmt::format("placement update {} --floor {}", o.id,
+                                           flag_amount(mine / kMicroPerCent * kMicroPerCent))));
         causes_.push_back(std::move(cause));
     }
 

@@ -44,6 +44,21 @@ std::string caps(const catalog::AdGroup& group) {
     return list.empty() ? "that of its campaign" : listed(list);
 }
 
+// " --cap 6/day --cap 20/7d": twice as often.
+std::string raised_caps(const catalog::AdGroup& group) {
+    std::string flags;
+    for (const auto& cap : group.frequency_caps) {
+        flags +=
+            fmt::format(" --cap {}/{}{}", uint64_t{2} * cap.count,
+                        cap.unit == CapUnit::day        ? std::string("day")
+                        : cap.unit == CapUnit::lifetime ? std::string("lifetime")
+                                                        : fmt::format("{}s", cap.seconds),
+                        cap.level == CapLevel::ad_group ? std::string()
+                                                        : fmt::format("/{}", name_of(cap.level)));
+    }
+    return flags;
+}
+
 std::string member_of(Reason reason) {
     return fmt::format("targeting.{}s", name_of(reason));
 }
@@ -59,8 +74,8 @@ bool refused_anonymous(const catalog::AdGroup& group, const Counts& counts) {
 
 }  // namespace
 
-void add_count_causes(const catalog::AdGroup& group, const Counts& counts,
-                      std::vector<Cause>& causes) {
+void add_count_causes(const catalog::AdGroup& group, const Counts& counts, const Facts& facts,
+                      bool behind, std::vector<Cause>& causes) {
     const Object o = object_of(group);
     uint64_t visitors = 0;
     uint64_t draws = counts.serves;
@@ -106,10 +121,32 @@ void add_count_causes(const catalog::AdGroup& group, const Counts& counts,
                 "and ads_session_cookie: nginx-ads consent check");
         } else if (*refused.reason == Reason::frequency && share(refused.count) >= kMost) {
             add(Kind::frequency, Extent::some,
-                fmt::format("the frequency cap of {}, {}, was reached by {:.0f}% of the visitors "
+                fmt::format("the frequency cap of {}, {}, was reached for {:.0f}% of the requests "
                             "that it was drawn for today",
                             named(o), caps(group), 100 * share(refused.count)),
-                "raise the cap, or widen the targeting");
+                fmt::format("raise the cap, unless these are few visitors with many requests{}",
+                            group.frequency_caps.empty()
+                                ? std::string()
+                                : by_command(facts, fmt::format("ad-group update {}{}", group.id,
+                                                                raised_caps(group)))));
+        } else if ((*refused.reason == Reason::pacing ||
+                    (*refused.reason == Reason::cap && facts.now > 0)) &&
+                   share(refused.count) >= kMost) {
+            // By the catalog no cap is reached: what it refuses is more than is due by now.
+            add(Kind::pacing, behind ? Extent::some : Extent::maybe,
+                fmt::format("the pacing of {} held it back for {:.0f}% of the requests that it was "
+                            "drawn for today{}{}",
+                            named(o), 100 * share(refused.count),
+                            counts.delivery ? fmt::format(": it has delivered {:.0f}% of today's "
+                                                          "plan by now",
+                                                          100 * *counts.delivery)
+                                            : std::string(),
+                            behind ? ", though it is behind on its flight" : ""),
+                fmt::format(
+                    "that is how it lasts the whole day; to deliver as fast as it can{}",
+                    facts.managed
+                        ? fmt::format(": nginx-ads ad-group update {} --strategy asap", group.id)
+                        : std::string(", set its \"pacing.strategy\" to \"asap\"")));
         } else if (*refused.reason == Reason::together && share(refused.count) >= kMost) {
             add(Kind::together, Extent::some,
                 fmt::format(

@@ -150,8 +150,19 @@ std::optional<double> Diagnoser::delivery_of(const catalog::Campaign& campaign) 
                    : std::optional(static_cast<double>(campaign.budget->spent) / due);
 }
 
+// Of its limits and the campaign's budget the one that is furthest behind.
+std::optional<double> Diagnoser::delivery_today(const catalog::Campaign& campaign,
+                                                const Counts& counts) const {
+    const auto budget = facts_.budget_delivery.find(campaign.id);
+    if (budget == facts_.budget_delivery.end()) {
+        return counts.delivery;
+    }
+    return std::min(counts.delivery.value_or(budget->second), budget->second);
+}
+
 Diagnosis Diagnoser::diagnose(const catalog::Campaign& campaign, const catalog::AdGroup& group) {
     Diagnosis d{.campaign = object_of(campaign), .ad_group = object_of(group)};
+    d.flight_delivery = delivery_of(campaign);
     add_stop(group, d.causes);
     catalog::Document part;
     add_catalog_causes(document(), campaign, group, facts_, d.causes, part);
@@ -162,13 +173,12 @@ Diagnosis Diagnoser::diagnose(const catalog::Campaign& campaign, const catalog::
     }
     if (const auto counts = facts_.counts.find(group.id); counts != facts_.counts.end()) {
         d.counts = counts->second;
-        d.delivery = counts->second.delivery;
+        d.delivery = delivery_today(campaign, counts->second);
+        d.counts->delivery = d.delivery;
         if (!cannot_serve(d.causes)) {
-            add_count_causes(group, counts->second, d.causes);
+            const bool behind = d.flight_delivery && *d.flight_delivery < kEnough;
+            add_count_causes(group, *d.counts, facts_, behind, d.causes);
         }
-    }
-    if (!d.delivery) {
-        d.delivery = delivery_of(campaign);
     }
     if (campaign.budget) {
         d.at_stake = std::max<MicroCents>(0, campaign.budget->amount - campaign.budget->spent);
@@ -176,7 +186,10 @@ Diagnosis Diagnoser::diagnose(const catalog::Campaign& campaign, const catalog::
     std::stable_sort(d.causes.begin(), d.causes.end(),
                      [](const Cause& a, const Cause& b) { return a.extent < b.extent; });
     d.verdict = verdict_of(d.causes);
-    if (d.verdict == Verdict::fine && d.delivery && *d.delivery < kEnough) {
+    const auto too_little = [](const std::optional<double>& delivery) {
+        return delivery && *delivery < kEnough;
+    };
+    if (d.verdict == Verdict::fine && (too_little(d.delivery) || too_little(d.flight_delivery))) {
         d.verdict = Verdict::limited;
     }
     return d;
@@ -184,8 +197,12 @@ Diagnosis Diagnoser::diagnose(const catalog::Campaign& campaign, const catalog::
 
 void sort_worst_first(std::vector<Diagnosis>& list) {
     std::stable_sort(list.begin(), list.end(), [](const Diagnosis& a, const Diagnosis& b) {
-        const double left = a.delivery.value_or(0);
-        const double right = b.delivery.value_or(0);
+        const auto least = [](const Diagnosis& d) {
+            const double flight = d.flight_delivery.value_or(d.delivery.value_or(0));
+            return std::min(d.delivery.value_or(flight), flight);
+        };
+        const double left = least(a);
+        const double right = least(b);
         return a.verdict != b.verdict ? a.verdict < b.verdict
                : left != right        ? left < right
                                       : a.at_stake > b.at_stake;
@@ -200,7 +217,7 @@ Diagnosis diagnose_counts(Id campaign, Id ad_group, const Counts& counts) {
     if (!counts.stopped.empty()) {
         d.causes.push_back(stopped_on_node(d.ad_group, counts));
     }
-    add_count_causes(group, counts, d.causes);
+    add_count_causes(group, counts, {}, false, d.causes);
     d.counts = counts;
     d.delivery = counts.delivery;
     d.verdict = verdict_of(d.causes);

@@ -41,6 +41,7 @@ enum class Kind : uint8_t {
     frequency,  // most visitors have seen it often enough
     consent,    // visitors without consent share a cap, or are not known well enough
     share,      // many others are drawn as well
+    pacing,     // its pacing holds it back
 };
 
 enum class Extent : uint8_t {
@@ -110,7 +111,7 @@ struct Counts {
     uint64_t conversions = 0;
     double spend_cents = 0;
     std::string stopped;             // by whom, when and why; empty: it is not
-    std::optional<double> delivery;  // what was used of what should have been by now
+    std::optional<double> delivery;  // what was used of today's plan by now
     std::vector<Refused> refused;    // most often first
 };
 
@@ -121,7 +122,8 @@ struct Facts {
     std::string currency;               // empty: it is not known
     std::map<Id, Delivered> delivered;  // by ad group
     std::vector<Seen> seen;
-    std::map<Id, Counts> counts;  // by ad group, of the node
+    std::map<Id, Counts> counts;           // by ad group, of the node
+    std::map<Id, double> budget_delivery;  // by campaign: used of today's plan by now
     // Of a campaign, an ad group or a creative that has this status.
     std::function<std::optional<Change>(ObjectKind, Id, Status)> history;
 };
@@ -134,8 +136,9 @@ struct Diagnosis {
     Verdict verdict = Verdict::fine;
     std::vector<Cause> causes;  // the most important one first
     std::optional<Counts> counts;
-    std::optional<double> delivery;  // 1: as much as there should be by now
-    MicroCents at_stake = 0;         // the budget that its campaign has left, or 0
+    std::optional<double> delivery;         // of today's plan; 1: as much as there should be by now
+    std::optional<double> flight_delivery;  // the same of the whole flight
+    MicroCents at_stake = 0;                // the budget that its campaign has left, or 0
 };
 
 // The values that any ad group is aimed at.
@@ -165,6 +168,8 @@ private:
     void add_stop(const catalog::AdGroup& group, std::vector<Cause>& causes) const;
     void add_together(const catalog::AdGroup& group, std::vector<Cause>& causes) const;
     std::optional<double> delivery_of(const catalog::Campaign& campaign) const;
+    std::optional<double> delivery_today(const catalog::Campaign& campaign,
+                                         const Counts& counts) const;
 
     Facts facts_;
     std::unique_ptr<HeapNode> node_;  // all of the catalog, with what was delivered
@@ -190,9 +195,9 @@ void add_limit_causes(const catalog::Document& part, const catalog::Campaign& ca
 void add_request_causes(HeapNode& node, const Vocabulary& vocabulary, const catalog::AdGroup& group,
                         const Facts& facts, std::vector<Cause>& causes);
 
-// What a node refused today.
-void add_count_causes(const catalog::AdGroup& group, const Counts& counts,
-                      std::vector<Cause>& causes);
+// What a node refused today. `behind`: on its flight.
+void add_count_causes(const catalog::AdGroup& group, const Counts& counts, const Facts& facts,
+                      bool behind, std::vector<Cause>& causes);
 
 Verdict verdict_of(const std::vector<Cause>& causes);
 void sort_worst_first(std::vector<Diagnosis>& list);
@@ -209,7 +214,7 @@ struct Names<diagnosis::Kind> {
     static constexpr auto list = std::to_array<std::string_view>(
         {"stop", "status", "flight", "schedule", "weight", "creative", "floor", "placement",
          "budget", "cap", "goal", "targeting", "tier", "price", "together", "frequency", "consent",
-         "share"});
+         "share", "pacing"});
 };
 template <>
 struct Names<diagnosis::Extent> {

@@ -71,6 +71,7 @@ json_t* diagnosis_json(const Diagnosis& d) {
     }
     set("causes", causes);
     set("delivery", d.delivery ? json_real(*d.delivery) : json_null());
+    set("flight_delivery", d.flight_delivery ? json_real(*d.flight_delivery) : json_null());
     const auto number = [&](uint64_t Counts::*field) {
         return d.counts ? number_json((*d.counts).*field) : json_null();
     };

@@ -108,7 +108,7 @@ MicroCents micro(double cents) {
     return static_cast<MicroCents>(std::llround(cents * static_cast<double>(kMicroPerCent)));
 }
 
-void add_budgets(const json_t* status, catalog::Document& document) {
+void add_budgets(const json_t* status, Facts& facts, catalog::Document& document) {
     std::map<uint64_t, const json_t*> budgets;
     const json_t* list = json_object_get(status, "campaigns");
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -122,6 +122,11 @@ void add_budgets(const json_t* status, catalog::Document& document) {
             const double cents = real_of(found->second, daily ? "used" : "whole_cents") +
                                  (daily ? real_of(found->second, "in_flight") : 0);
             campaign.budget->spent = std::max(campaign.budget->spent, micro(cents));
+            const double ideal = real_of(found->second, "ideal");
+            if (ideal >= 1) {
+                facts.budget_delivery[campaign.id] =
+                    (real_of(found->second, "used") + real_of(found->second, "in_flight")) / ideal;
+            }
         }
     }
 }
@@ -133,13 +138,15 @@ void add_database_facts(Database& database, Facts& facts) {
         "SELECT s.ad_group_id, sum(s.serves) FILTER (WHERE t.today), "
         "sum(s.impressions) FILTER (WHERE t.today), sum(s.clicks) FILTER (WHERE t.today), "
         "sum(s.spend_micro) FILTER (WHERE t.today)::bigint, sum(s.serves), sum(s.impressions), "
-        "sum(s.clicks) FROM ads.daily_spend s JOIN ads.campaigns c ON c.id = s.campaign_id, "
+        "sum(s.clicks), sum(s.conversions) FILTER (WHERE t.today) FROM ads.daily_spend s "
+        "JOIN ads.campaigns c ON c.id = s.campaign_id, "
         "LATERAL (SELECT s.day = (ads.now() AT TIME ZONE c.timezone)::date AS today) t GROUP BY 1");
     for (size_t i = 0; i < books.size(); i++) {
         auto& delivered = facts.delivered[static_cast<Id>(whole(books, i, 0))];
         delivered = {.serves = whole(books, i, 1),
                      .impressions = whole(books, i, 2),
                      .clicks = whole(books, i, 3),
+                     .conversions = whole(books, i, 8),
                      .spend = static_cast<MicroCents>(whole(books, i, 4)),
                      .all_serves = whole(books, i, 5),
                      .all_impressions = whole(books, i, 6),
@@ -168,13 +175,14 @@ void add_node_facts(const json_t* status, Facts& facts, catalog::Document& docum
         delivered.serves = std::max(delivered.serves, counts.serves);
         delivered.impressions = std::max(delivered.impressions, counts.impressions);
         delivered.clicks = std::max(delivered.clicks, counts.clicks);
+        delivered.conversions = std::max(delivered.conversions, counts.conversions);
         delivered.spend = std::max(delivered.spend, micro(counts.spend_cents));
         delivered.all_serves = std::max(delivered.all_serves, delivered.serves);
         delivered.all_impressions = std::max(delivered.all_impressions, delivered.impressions);
         delivered.all_clicks = std::max(delivered.all_clicks, delivered.clicks);
         facts.counts[id] = counts;
     }
-    add_budgets(status, document);
+    add_budgets(status, facts, document);
 }
 
 std::vector<std::string> node_warnings(const json_t* status) {

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/catalog/terms.hpp"
+#include "core/decide/estimate.hpp"
 #include "ledger/ledger.hpp"
 #include "lib/diagnosis/diagnosis.hpp"
 #include "lib/diagnosis/wording.hpp"
@@ -19,6 +21,11 @@ bool limited(const catalog::Campaign& campaign, const catalog::AdGroup& group) {
     return campaign.budget || pacing.daily_impression_cap || pacing.daily_click_cap ||
            pacing.goal || group.price.model == PriceModel::cpc ||
            group.price.model == PriceModel::cpa;
+}
+
+// Hundredths of a cent say nothing of an expectation.
+MicroCents whole_cents(MicroCents amount) {
+    return amount / kMicroPerCent * kMicroPerCent;
 }
 
 // Sums over the campaign: its budget is one for all of its ad groups.
@@ -55,6 +62,45 @@ Reason refusal(const catalog::Document& part, const Delivered& delivered, Second
     return refusals.empty() ? Reason::none : refusals[0].reason;
 }
 
+// The one with the lowest floor, and what a price must be to reach it.
+void add_floor(const catalog::Document& part, const catalog::AdGroup& group,
+               const Delivered& delivered, const Facts& facts, std::vector<Cause>& causes) {
+    const auto& lowest =
+        *std::min_element(part.placements.begin(), part.placements.end(),
+                          [](const auto& a, const auto& b) { return a.floor < b.floor; });
+    const bool clicks = group.price.model == PriceModel::cpc;
+    const Evidence seen{delivered.impressions, clicks ? delivered.clicks : delivered.conversions};
+    const MicroCents most = floor_ecpm(group.price.amount, seen);
+    const MicroCents of_one = std::max<MicroCents>(1, floor_ecpm(kMicroPerCent, seen));
+    // In cents, so that nothing overflows.
+    const double price = static_cast<double>(lowest.floor) / static_cast<double>(of_one);
+    std::vector<std::string> placements;
+    for (const auto& placement : part.placements) {
+        placements.push_back(placement.id);
+    }
+    const std::string hint =
+        facts.managed
+            ? fmt::format(
+                  ": nginx-ads ad-group update {} {}, or nginx-ads placement update {} "
+                  "--floor {}",
+                  group.id,
+                  price_flag(group.price.model, static_cast<MicroCents>(std::ceil(
+                                                    price * static_cast<double>(kMicroPerCent)))),
+                  lowest.id, flag_amount(whole_cents(most)))
+            : std::string();
+    causes.push_back(
+        {Kind::floor, Extent::all, object_of(lowest),
+         fmt::format("the expected eCPM of {} is {}, {} at best, after {} impressions and {} {} "
+                     "today; the floor of {} is {}",
+                     named(object_of(group)),
+                     money(whole_cents(expected_ecpm(group.price.amount, seen)), facts.currency),
+                     money(whole_cents(most), facts.currency), seen.impressions, seen.events,
+                     clicks ? "clicks" : "conversions", named(object_of(lowest)),
+                     money(lowest.floor, facts.currency)),
+         fmt::format("raise the price, or lower the floor{}; it begins anew tomorrow", hint),
+         std::move(placements)});
+}
+
 class LimitCauses {
 public:
     LimitCauses(const catalog::Campaign& campaign, const catalog::AdGroup& group,
@@ -69,10 +115,11 @@ public:
         const bool pixels = pacing.cap_on == CapOn::impression;
         if (pacing.daily_impression_cap) {
             add_cap("daily cap", pixels ? done.impressions : done.serves,
-                    *pacing.daily_impression_cap, pixels ? "impressions" : "ads");
+                    *pacing.daily_impression_cap, pixels ? "impressions" : "ads",
+                    "--daily-impressions");
         }
         if (pacing.daily_click_cap) {
-            add_cap("daily cap", done.clicks, *pacing.daily_click_cap, "clicks");
+            add_cap("daily cap", done.clicks, *pacing.daily_click_cap, "clicks", "--daily-clicks");
         }
         if (pacing.goal) {
             const bool clicks = pacing.goal->on == EventType::click;
@@ -93,11 +140,6 @@ public:
     }
 
 private:
-    std::string edit(const Object& object, const char* command) const {
-        return facts_.managed ? fmt::format(": nginx-ads {} update {}", command, object.id)
-                              : std::string();
-    }
-
     void add_budget() {
         if (!campaign_.budget) {
             return;
@@ -125,12 +167,14 @@ private:
              Extent::all,
              o,
              std::move(what),
-             fmt::format("{}raise the budget{}", daily ? "wait for the next day, or " : "",
-                         edit(o, "campaign")),
+             fmt::format("{}raise the budget{}",
+                         daily && budget.amount > 0 ? "wait for the next day, or " : "",
+                         by_command(facts_, raised_budget(campaign_))),
              {}});
     }
 
-    void add_cap(std::string_view name, uint64_t used, uint64_t cap, std::string_view what) {
+    void add_cap(std::string_view name, uint64_t used, uint64_t cap, std::string_view what,
+                 const char* flag) {
         if (used >= cap) {
             const Object o = object_of(group_);
             causes_.push_back(
@@ -139,7 +183,9 @@ private:
                  o,
                  fmt::format("{} of {} is reached: {} of {} {} today", name, named(o), used, cap,
                              what),
-                 fmt::format("wait for the next day, or raise the cap{}", edit(o, "ad-group")),
+                 fmt::format("wait for the next day, or raise the cap{}",
+                             by_command(facts_, fmt::format("ad-group update {} {} {}", o.id, flag,
+                                                            2 * std::max<uint64_t>(1, cap)))),
                  {}});
         }
     }
@@ -152,7 +198,9 @@ private:
                  Extent::all,
                  o,
                  fmt::format("goal of {} is reached: {} of {} {}", named(o), used, goal, what),
-                 fmt::format("raise the goal to continue{}", edit(o, "ad-group")),
+                 fmt::format("raise the goal to continue{}",
+                             by_command(facts_, fmt::format("ad-group update {} --goal {}/{}", o.id,
+                                                            2 * std::max(used, goal), what))),
                  {}});
         }
     }
@@ -181,21 +229,7 @@ void add_limit_causes(const catalog::Document& part, const catalog::Campaign& ca
     if (reason == Reason::cap) {
         LimitCauses(campaign, group, facts, causes).find();
     } else if (reason == Reason::floor) {
-        const Object o = object_of(part.placements[0]);
-        std::vector<std::string> placements;
-        for (const auto& placement : part.placements) {
-            placements.push_back(placement.id);
-        }
-        causes.push_back(
-            {Kind::floor, Extent::all, o,
-             fmt::format(
-                 "{} is priced by {}: its expected revenue per thousand impressions is below "
-                 "the floor of {}, {}",
-                 named(object_of(group)),
-                 group.price.model == PriceModel::cpc ? "click" : "conversion", named(o),
-                 money(part.placements[0].floor, facts.currency)),
-             "raise the price or lower the floor; the expectation follows its delivery",
-             std::move(placements)});
+        add_floor(part, group, delivered, facts, causes);
     }
 }
 

@@ -201,9 +201,14 @@ private:
         return listed(list, 6);
     }
 
-    std::string edit() const {
-        return facts_.managed ? fmt::format(": nginx-ads ad-group update {}", group_.id)
-                              : std::string();
+    // Takes away what refuses: "--geos none".
+    std::string edit(Reason reason) const {
+        const char* flag = reason == Reason::geo        ? "--geos"
+                           : reason == Reason::device   ? "--devices"
+                           : reason == Reason::language ? "--languages"
+                           : reason == Reason::key      ? "--kv"
+                                                        : "--include-url";
+        return by_command(facts_, fmt::format("ad-group update {} {} none", group_.id, flag));
     }
 
     bool add_impossible(const std::vector<Outcome>& outcomes) {
@@ -227,7 +232,7 @@ private:
                            o,
                            fmt::format("no request can match {} of {}: {}", member_of(most->first),
                                        named(o), wanted(most->first)),
-                           fmt::format("remove the contradiction{}", edit()),
+                           fmt::format("remove the contradiction{}", edit(most->first)),
                            {}});
         return true;
     }
@@ -269,7 +274,7 @@ private:
                  "{} of {} is {}; the {} ads of the last 7 days in its placements went to {}",
                  member_of(most->first), named(o), wanted(most->first), ads,
                  shares(most->first == Reason::device ? devices : countries, ads)),
-             fmt::format("widen it{}; if the values are right, check {}", edit(),
+             fmt::format("widen it{}; if the values are right, check {}", edit(most->first),
                          most->first == Reason::device ? "ads_device" : "ads_geo"),
              {}});
         return true;
@@ -409,9 +414,11 @@ private:
         }
         for (const auto& [rival, list] : rivals) {
             const Kind kind = std::get<Kind>(rival);
-            const Extent extent = std::get<bool>(rival) ? Extent::maybe
-                                  : everywhere          ? Extent::all
-                                                        : Extent::some;
+            // It is what house ads are for.
+            const bool filler = kind == Kind::tier && group_.priority == Priority::house;
+            const Extent extent = std::get<bool>(rival) || filler ? Extent::maybe
+                                  : everywhere                    ? Extent::all
+                                                                  : Extent::some;
             const Places places = merged(list);
             causes_.push_back(kind == Kind::tier    ? tier(places, extent)
                               : kind == Kind::price ? price(places, extent)
@@ -441,9 +448,14 @@ private:
                 extent,
                 o,
                 what,
-                fmt::format("give ad group {} a budget, a cap, an end or a narrower targeting, or "
-                            "ad group {} the priority {}",
-                            o.id, group_.id, name_of(first.priority)),
+                group_.priority == Priority::house
+                    ? std::string("nothing: a house ad fills what the others leave")
+                    : fmt::format(
+                          "give ad group {} a budget, a cap, {}or a narrower targeting, or "
+                          "ad group {} the priority {}{}",
+                          o.id, first.end == 0 ? "an end " : "", group_.id, name_of(first.priority),
+                          by_command(facts_, fmt::format("ad-group update {} --priority {}",
+                                                         group_.id, name_of(first.priority)))),
                 where};
     }
 
@@ -451,18 +463,21 @@ private:
         const uint32_t first = places.takers[0];
         const auto where = slugs(places);
         const Object o = object(first);
-        return {Kind::price,
-                extent,
-                o,
-                fmt::format(
-                    "{} {} each request to the highest price: {} pays {} per thousand, {} {}",
-                    in_words(where), where.size() == 1 ? "gives" : "give", ads::diagnosis::named(o),
-                    money(image_.groups()[first].ecpm, facts_.currency),
-                    ads::diagnosis::named(object_of(group_)),
-                    money(image_.groups()[index_].ecpm, facts_.currency)),
-                fmt::format("raise the price of ad group {}, or let the placement select by weight",
-                            group_.id),
-                where};
+        return {
+            Kind::price,
+            extent,
+            o,
+            fmt::format("{} {} each request to the highest price: {} pays {} per thousand, {} {}",
+                        in_words(where), where.size() == 1 ? "gives" : "give",
+                        ads::diagnosis::named(o),
+                        money(image_.groups()[first].ecpm, facts_.currency),
+                        ads::diagnosis::named(object_of(group_)),
+                        money(image_.groups()[index_].ecpm, facts_.currency)),
+            fmt::format(
+                "raise the price of ad group {}, or let the placement select by weight{}",
+                group_.id,
+                by_command(facts_, fmt::format("placement update {} --select weight", where[0]))),
+            where};
     }
 
     // Others of its tier are drawn far more often.
@@ -478,7 +493,10 @@ private:
                             others, others == 1 ? "group is" : "groups are", in_words(where),
                             ads::diagnosis::named(o), group_.weight,
                             100.0 * places.sum(&Outcome::won) / places.sum(&Outcome::asked)),
-                "raise its weight, or its priority",
+                "raise its priority, or its weight" +
+                    by_command(facts_, fmt::format("ad-group update {} --weight {}", group_.id,
+                                                   std::min<uint64_t>(
+                                                       10 * std::max(1u, group_.weight), 1000))),
                 where};
     }
 

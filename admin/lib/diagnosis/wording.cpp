@@ -97,6 +97,35 @@ std::string listed(const std::vector<std::string>& texts, size_t most, std::stri
     return list;
 }
 
+std::string by_command(const Facts& facts, std::string_view arguments) {
+    return facts.managed ? fmt::format(": nginx-ads {}", arguments) : std::string();
+}
+
+std::string raised_budget(const catalog::Campaign& campaign) {
+    constexpr MicroCents kLeast = 100 * 100 * kMicroPerCent;
+    const MicroCents amount = campaign.budget->amount;
+    return fmt::format("campaign update {} --budget {}/{}", campaign.id,
+                       flag_amount(amount == 0 ? kLeast : 2 * amount),
+                       campaign.budget->type == BudgetType::daily ? "day" : "total");
+}
+
+std::string day_from(Seconds now, int days, const std::string& timezone) {
+    constexpr Seconds kDay = 86'400;
+    return local_time(now + days * kDay, timezone).substr(0, std::string_view("2026-11-18").size());
+}
+
+std::string flag_amount(MicroCents amount) {
+    const MicroCents cents = (amount + kMicroPerCent - 1) / kMicroPerCent;
+    return fmt::format("{}.{:02}", cents / 100, cents % 100);
+}
+
+std::string price_flag(PriceModel model, MicroCents amount) {
+    return model == PriceModel::flat
+               ? fmt::format("--set price.amount_cents={}",
+                             static_cast<double>(amount) / static_cast<double>(kMicroPerCent))
+               : fmt::format("--{} {}", name_of(model), flag_amount(amount));
+}
+
 std::string remedy(const Facts& facts, std::string_view command, std::string_view otherwise) {
     return std::string(facts.managed ? command : otherwise);
 }

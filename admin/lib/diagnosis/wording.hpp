@@ -38,6 +38,17 @@ std::string types(const std::vector<CreativeType>& types);
 std::string listed(const std::vector<std::string>& texts, size_t most = 3,
                    std::string_view last = "and");
 
+// ": nginx-ads ad-group update 12 --weight 1" where the catalog is in PostgreSQL, as it can be run.
+std::string by_command(const Facts& facts, std::string_view arguments);
+// "campaign update 7 --budget 100.00/day": twice what it has.
+std::string raised_budget(const catalog::Campaign& campaign);
+// The local day so many days from now, for --start and --end.
+std::string day_from(Seconds now, int days, const std::string& timezone);
+// An amount of a flag: 2.00. Rounded up to a cent.
+std::string flag_amount(MicroCents amount);
+// "--cpm 2.00": a price of this model; in parts of a cent with --set.
+std::string price_flag(PriceModel model, MicroCents amount);
+
 // What to do, as a command where the catalog is in PostgreSQL.
 std::string remedy(const Facts& facts, std::string_view command, std::string_view otherwise);
 
