@@ -107,7 +107,7 @@ constexpr std::string_view kOwn = R"json({
         "delivery", "deliver_by", "starts_on", "ends_on", "days_to_end", "budget_type",
         "budget_cents", "spent_cents", "average_daily_spend", "days_remaining",
         "exhaustion_date", "will_exhaust_early", "projected_total_spend", "goal_count",
-        "goal_done", "goal_projected", "days"], "properties": {
+        "goal_done", "goal_projected", "goal_daily", "goal_open", "days"], "properties": {
     "summary": {"type": "string"}, "campaign": {"type": "integer"}, "name": {"type": "string"},
     "status": {"type": "string"}, "timezone": {"type": "string"},
     "currency": {"type": ["string", "null"]},
@@ -120,6 +120,7 @@ constexpr std::string_view kOwn = R"json({
     "exhaustion_date": {"type": ["string", "null"]}, "will_exhaust_early": {"type": "boolean"},
     "projected_total_spend": {"type": "number"}, "goal_count": {"type": ["integer", "null"]},
     "goal_done": {"type": ["integer", "null"]}, "goal_projected": {"type": ["integer", "null"]},
+    "goal_daily": {"type": ["number", "null"]}, "goal_open": {"type": "boolean"},
     "days": {"type": "array", "items": {"type": "object", "required": ["day", "spend_cents"],
         "properties": {"day": {"type": "string"}, "spend_cents": {"type": "number"}}}}}},
 
@@ -136,12 +137,13 @@ constexpr std::string_view kOwn = R"json({
     "warnings": {"type": "array", "items": {"type": "string"}},
     "ad_groups": {"type": "array", "items": {"type": "object",
         "required": ["ad_group", "name", "campaign", "campaign_name", "verdict", "causes",
-            "delivery"], "properties": {
+            "delivery", "flight_delivery"], "properties": {
         "ad_group": {"type": "integer"},
         "verdict": {"type": "string", "enum": ["blocked", "limited", "used_up", "off", "fine"]},
         "causes": {"type": "array", "items": {"type": "object",
             "required": ["reason", "extent", "object", "what", "remedy", "placements"]}},
-        "delivery": {"type": ["number", "null"]}}}}}},
+        "delivery": {"type": ["number", "null"]},
+        "flight_delivery": {"type": ["number", "null"]}}}}}},
 
 "Decision": {"type": "object", "additionalProperties": false,
     "required": ["at", "seed", "repeat", "device", "placements"], "properties": {

@@ -293,6 +293,7 @@ private:
         };
         auto options = std::make_shared<Options>();
         options->query.kind = kind_;
+        options->query.suggests = true;
         auto* app = subcommand("list", fmt::format("List {}, with their delivery", words_.plural),
                                kind_ == Kind::advertiser ? "" : "--status active");
         add_filters(*app, options->query);

@@ -355,7 +355,9 @@ void check_filters(Database& database, const ListQuery& query) {
     };
     for (const auto& [name, kind, sql] : filters) {
         if (!name.empty() && database.run(fmt::format("{} LIMIT 1", sql), {name}).empty()) {
-            throw no_such(database, kind, name);
+            throw query.suggests ? no_such(database, kind, name)
+                                 : NotFound(fmt::format("there is no {} \"{}\".",
+                                                        words_of(kind).name, printable(name)));
         }
     }
 }

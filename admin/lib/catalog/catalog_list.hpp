@@ -21,7 +21,8 @@ struct ListQuery {
     std::string type;    // of creatives
     std::string search;  // in ids, names, advertisers and click URLs
     bool archived = false;
-    uint64_t limit = 0;  // 0: no limit
+    uint64_t limit = 0;     // 0: no limit
+    bool suggests = false;  // a filter that names nothing is told what it may mean, whoever asks
 };
 
 // The columns of list_rows(), by kind. Rates are shares of one; what is not known is null.
