@@ -203,7 +203,7 @@ std::optional<KeyRing> KeyRing::parse(std::string_view text, std::string& error)
         }
         const std::string_view hex = next_word(line);
         if (!next_word(line).empty()) {
-            return fail("must be \"ID HEX\"");
+            return fail("must be \"ID HEX\", with nothing after it");
         }
         std::vector<uint8_t> secret;
         if (const char* why = read_secret(hex, secret)) {

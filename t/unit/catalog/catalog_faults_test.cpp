@@ -132,7 +132,7 @@ TEST(CatalogFaults, KindsAndChoices) {
          "one of weight, price"},
         {with_placement(R"("id": "p", "types": ["video"])"), "$.placements[0].types[0]",
          "one of image, html, native"},
-        {with_content("tag", R"({"t": "x"})"), kCreative + ".type", "one of image, html, native"},
+        {with_content("tag", R"({"t": "x"})"), kCreative + ".content.markup", "is required"},
         {with_experiment(R"("metric": "views", )" + std::string(kVariants)),
          "$.experiments[0].metric", "one of ctr, conversion"},
         {with_experiment(R"("allocation": "thompson", )" + std::string(kVariants)),

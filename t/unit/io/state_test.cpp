@@ -398,7 +398,7 @@ TEST_F(OldStateTest, IsLeftAloneWhileAnOlderNginxRuns) {
     std::string notice;
     EXPECT_FALSE(file.open(state_folder(), kDedupe, error, notice));
     EXPECT_NE(error.find("in use by process " + std::to_string(child)), std::string::npos) << error;
-    EXPECT_NE(error.find("start it again instead of upgrading"), std::string::npos) << error;
+    EXPECT_NE(error.find("restart nginx instead of upgrading"), std::string::npos) << error;
     for (const int fd : {ready[0], ready[1], end[0], end[1]}) {
         close(fd);
     }

@@ -286,9 +286,9 @@ TEST_F(PublishTest, TooLargeSaysWhatWouldDo) {
     const auto report = outcome();
     EXPECT_EQ(report.outcome, Outcome::refused);
     EXPECT_EQ(zone_error(), report.text);
-    const size_t at = report.text.find("ads_zone at least ");
+    const size_t at = report.text.find("ads_zone to at least ");
     ASSERT_NE(at, std::string::npos) << report.text;
-    const size_t advised = std::stoul(report.text.substr(at + 18)) << 20;
+    const size_t advised = std::stoul(report.text.substr(at + 21)) << 20;
     EXPECT_GE(Zone::capacity(advised), catalog::compile(catalog_of(ids), kNow).bytes.size());
 }
 

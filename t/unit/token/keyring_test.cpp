@@ -102,14 +102,15 @@ TEST(KeyRing, FaultsNameTheLine) {
     expect_fault("8 " + kHexA + kHexA + kHexA + kHexA + "00", "line 1: ", "at most 256");
     expect_fault("8 " + kHexA + " " + kHexB, "line 1: ", "nothing after");
     expect_fault("8 " + kHexA + " old", "line 1: ", "nothing after");
-    expect_fault("8 0x" + kHexA, "line 1: ", "hex digits only");
+    expect_fault("8 0x" + kHexA, "line 1: ", "consist of hex digits");
     for (const char* bad : {"g", "G", " ", "-", "/", ":", "@", "`", "\xc3"}) {
         std::string hex = kHexA;
         hex.replace(40, 1, bad);
         const std::string error = fault_of(good + "\n8 " + hex + "\n");
         EXPECT_EQ(error.rfind("line 3: ", 0), 0u) << error;
     }
-    expect_fault("8 " + kHexA.substr(0, 63) + std::string(1, '\0'), "line 1: ", "hex digits only");
+    expect_fault("8 " + kHexA.substr(0, 63) + std::string(1, '\0'),
+                 "line 1: ", "consist of hex digits");
 }
 
 TEST(KeyRing, TheSecretIsNotInTheMessage) {
