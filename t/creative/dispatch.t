@@ -497,8 +497,8 @@ subtest 'serving knows nothing of it' => sub {
 for my $wrong (
     [ [qw(--parallel 257)], qr/--parallel: must be a whole number from 1 to 256/ ],
     [ [qw(--redirects 6)],  qr/--redirects: must be a whole number from 0 to 5/ ],
-    [ [qw(--allow-address 10.0.0.0/33)], qr/must be a network like/ ],
-    [ [qw(--allow-address 10.0.0.0/8:0)], qr/must be a network like/ ],
+    [ [qw(--allow-address 10.0.0.0/33)], qr/must be a network such as/ ],
+    [ [qw(--allow-address 10.0.0.0/8:0)], qr/must be a network such as/ ],
     [ [qw(--resolve x)], qr/must be HOST=ADDRESS/ ],
     [ [qw(--timeout 10s --lease 15s)], qr/--lease must be twice as long/ ],
     [ [qw(--ca-file none.pem)], qr/none\.pem/ ],

@@ -57,7 +57,7 @@ subtest 'what it says' => sub {
     run('simulate', '--help');
     is $exit, 0, '--help';
     like $out, qr/^Example:\n  nginx-ads simulate\b/m, 'with an example';
-    like $out, qr/frequency\ncaps hold nobody back/, 'and it says what is not simulated';
+    like $out, qr/frequency caps do not apply/, 'and it says what is not simulated';
     my @short = ('--catalog', 'cap-100000.json', @day, '--days', 1, '--requests', '200k');
     run('simulate', @short, '--plot', 'day.svg');
     is $exit, 0, 'a day';
