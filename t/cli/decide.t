@@ -234,7 +234,7 @@ subtest 'wrong requests' => sub {
     my @wrong = (
         ['{', qr/^$name: line 1: .+\.$/],
         ['', qr/^$name: line \d+: .+\.$/],
-        ['[]', qr/^$name: \$: must be an object like /],
+        ['[]', qr/^$name: \$: must be an object such as \{"placements": \["home-top"\]\}\.$/],
         ['{"placements":["home-top"],"placements":[]}', qr/^$name: line 1: duplicate/],
         ['{}', qr/^$name: \$\.placements: must name 1 to 64 placements, not 0\.$/],
         [{placements => []}, qr/^$name: \$\.placements: must name 1 to 64 placements, not 0\.$/],
@@ -244,14 +244,14 @@ subtest 'wrong requests' => sub {
         [{placements => ['home-tip']}, qr/^$name: there is no placement "home-tip" in catalog\.json: did you mean "home-top"\?$/],
         [{placements => ['zzzzzzzzz']}, qr/^$name: there is no placement "zzzzzzzzz" in catalog\.json\.$/],
         [{%reader, placement => 'x'}, qr/^$name: \$: unknown key "placement": did you mean "placements"\?$/],
-        [{%reader, zzzzzzzzz => 'x'}, qr/^$name: \$: unknown key "zzzzzzzzz": known are placements, device, /],
+        [{%reader, zzzzzzzzz => 'x'}, qr/^$name: \$: unknown key "zzzzzzzzz": known keys: placements, device, user_agent, geo, language, url, keys, session\.$/],
         [{%reader, device => 'phone'}, qr/^$name: \$\.device: must be one of desktop, mobile, tablet, tv, bot, not "phone"\.$/],
         [{%reader, device => 1}, qr/^$name: \$\.device: must be a string\.$/],
         [{%reader, user_agent => []}, qr/^$name: \$\.user_agent: must be a string\.$/],
         [{%reader, geo => 'USA'}, qr/^$name: \$\.geo: must be a code such as US or US-CA, not "USA"\.$/],
         [{%reader, geo => "\e[31m"}, qr/^$name: \$\.geo: must be a code such as US or US-CA, not "\?\[31m"\.$/],
         [{%reader, language => 'e'}, qr/^$name: \$\.language: must be a tag such as en or en-US, not "e"\.$/],
-        [{%reader, keys => ['a']}, qr/^$name: \$\.keys: must be an object like /],
+        [{%reader, keys => ['a']}, qr/^$name: \$\.keys: must be an object such as \{"section": \["sports"\]\}\.$/],
         [{%reader, keys => {a => {}}}, qr/^$name: \$\.keys\.a: must be a string or a list of strings\.$/],
         [{%reader, keys => {a => [1]}}, qr/^$name: \$\.keys\.a\[0\]: must be a string\.$/],
         [{%reader, keys => {a => [('x') x 65]}}, qr/^$name: \$\.keys: must have at most 64 values, not 65\.$/],
@@ -389,7 +389,7 @@ subtest 'a running node' => sub {
     like $out, qr/^  (?:exclusive|page) +1  #+$/m, 'a refusal that was counted; an address with a query';
     run('why', 14, '--status-url', $url, '--timeout', '500ms');
     is $exit, 0, 'a group that nobody asked for';
-    like $out, qr/^  served +0\n.*^Nothing was refused today, either: nobody asked/ms, 'is told so';
+    like $out, qr/^  served +0\n.*^Nothing was refused today either: its placements were not requested, or other ad\ngroups were drawn\. Refusals by targeting are sampled on one request in 64\.$/ms, 'is told so';
 
     run('why', 99, '--status-url', $url);
     is $exit, 1, 'an unknown ad group';
@@ -422,11 +422,11 @@ subtest 'what may answer instead' => sub {
         [ok_answer('{"ad_groups":[]}'), 1, qr/unexpected response\.$/],
         [ok_answer('{"ad_groups":[null,7,{}],"catalog":{}}'), 1, qr/there is no ad group 12 in /],
         [ok_answer($long), 3, qr/the response is too long\.$/],
-        ["HTTP/1.0 302 Found\r\nLocation: file:///etc/passwd\r\n\r\n", 1, qr/it answers 302\.$/],
+        ["HTTP/1.0 302 Found\r\nLocation: file:///etc/passwd\r\n\r\n", 1, qr/ is not the URL of an ads_status: status 302\.$/],
         ["HTTP/1.0 503 Service Unavailable\r\n\r\n", 3, qr/answers 503: the node cannot say now; look into its error log\.$/],
         ["\0\1\2", 3, qr/cannot read /],
         ['', 3, qr/cannot read /],
-        [undef, 3, qr/there was timed out; see --timeout\.$/],
+        [undef, 3, qr{cannot read http://\S+: timed out; see --timeout\.$}],
     );
     for my $case (@answers) {
         my ($answer, $expected, $message) = @$case;
@@ -462,7 +462,7 @@ subtest 'wrong command lines' => sub {
         [[12, '--status-url', 'http://'], qr{must begin with http:// or https://}],
         [[12, '--status-url', $url, '--timeout', '0'], qr/must be a time of at most 1h such as 5s or 500ms, not "0"/],
         [[12, '--status-url', $url, '--timeout', '5x'], qr/must be a time of at most 1h such as 5s or 500ms, not "5x"/],
-        [[12, '--status-url', $url, '--timeout', '61m'], qr/must be a time up to an hour/],
+        [[12, '--status-url', $url, '--timeout', '61m'], qr/must be a time of at most 1h such as 5s or 500ms, not "61m"/],
         [[12, 13, '--status-url', $url], qr/unexpected argument "13"/],
     );
     for my $case (@usage) {

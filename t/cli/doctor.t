@@ -61,7 +61,7 @@ my $db = $pg->database('clinic');
 $ENV{ADS_DATABASE} = $db->conninfo;
 finds(examine(), 'migrations', 'problem', qr/no schema ads/, qr/^nginx-ads migrate$/);
 $db->run('CREATE SCHEMA ads');
-finds(examine(), 'migrations', 'problem', qr/not made by nginx-ads migrate/, qr/^nginx-ads migrate$/);
+finds(examine(), 'migrations', 'problem', qr/^the schema ads was not created by nginx-ads migrate\.$/, qr/^nginx-ads migrate$/);
 
 $db->run('CREATE TABLE ads.migrations (version int, name text, checksum text, applied_at timestamptz, seconds float8)');
 $found = examine();
@@ -123,7 +123,7 @@ finds(examine(), 'migrations', 'problem', qr{newer than this nginx-ads: tables/9
 $db->run("DELETE FROM ads.migrations WHERE version = 9999; UPDATE ads.function_files SET checksum = 'x' WHERE path = 'functions/ingest.sql'");
 finds(examine(), 'migrations', 'problem', qr{^pending: functions/ingest\.sql\.$}, qr/^nginx-ads migrate$/);
 run('migrate');
-finds(examine(), 'migrations', 'ok', qr/^version \d+, the newest/);
+finds(examine(), 'migrations', 'ok', qr/^version \d+, up to date\.$/);
 
 # ---- rights ----------------------------------------------------------------------------
 
@@ -131,7 +131,7 @@ $db->run('CREATE ROLE edge LOGIN');
 my @edge = ('--database', $db->conninfo(user => 'edge'));
 $found = examine(@edge);
 finds($found, 'rights', 'problem', qr/^role edge may not execute ads\.ingest\(\), /, qr/^GRANT ads_edge TO edge;$/);
-finds($found, 'migrations', 'warning', qr/may not see/, qr/migrate status/);
+finds($found, 'migrations', 'warning', qr/^this role may not read which files were applied\.$/, qr/migrate status/);
 $db->run($found->{rights}[2]);
 $found = examine(@edge);
 finds($found, 'rights', 'ok', qr/^role edge has exactly the privileges that a node needs/);
@@ -163,7 +163,7 @@ $db->run('DROP INDEX ads.idx_ad_events_campaign_time');
 $found = examine();
 finds($found, 'indexes', 'problem', qr/^missing: idx_ad_events_campaign_time, .* and \d+ more/, qr/^nginx-ads migrate --repair$/);
 is run('migrate', '--repair'), 0, 'the remedy' or diag $err;
-finds(examine(), 'indexes', 'ok', qr/^all \d+ are there/);
+finds(examine(), 'indexes', 'ok', qr/^all \d+ are present and valid\.$/);
 
 my $child = $db->value("SELECT min(inhrelid::regclass::text) FROM pg_inherits WHERE inhparent = 'ads.idx_ad_events_campaign_time'::regclass");
 $db->run("UPDATE pg_index SET indisvalid = false WHERE indexrelid = '$child'::regclass");
@@ -226,7 +226,7 @@ INI
     $stop->();
 
     $start->('session');
-    finds(examine('--database', $conninfo), 'pooler', 'ok', qr/one stands between/);
+    finds(examine('--database', $conninfo), 'pooler', 'ok', qr/^present, with a server process per client\.$/);
     is run('migrate', '--database', $conninfo), 0, 'in session mode migrate works' or diag $err;
     $stop->();
 }
@@ -252,11 +252,11 @@ finds(examine(@spool), 'spool', 'ok', qr/^0 segments, 0 bytes, no events are wai
 write_file('spool/0000000000001-00000001-1-1-1.open', $head . record(time - 7200));
 finds(examine(@spool), 'spool', 'ok', qr/^1 segment, \d+ bytes, no events are waiting/);
 write_file('spool/0000000000002-00000001-1-1-2.seg', $head . record(time - 30) . record(time));
-finds(examine(@spool), 'spool', 'ok', qr/^2 segments, .* waits is 3\d s old/);
+finds(examine(@spool), 'spool', 'ok', qr/^2 segments, .* the oldest waiting event is 3\d s old\.$/);
 write_file('spool/0000000000003-00000001-1-1-3.seg', $head . record(time - 601));
-finds(examine(@spool), 'spool', 'warning', qr/^3 segments, .* waits is 10 min old/, qr/error log/);
+finds(examine(@spool), 'spool', 'warning', qr/^3 segments, .* the oldest waiting event is 10 min old\.$/, qr/error log/);
 utime time - 1000, time - 1000, 'spool/0000000000001-00000001-1-1-1.open';
-finds(examine(@spool), 'spool', 'problem', qr/^3 segments, .* waits is 2 h old/, qr/error log/);
+finds(examine(@spool), 'spool', 'problem', qr/^3 segments, .* the oldest waiting event is 2 h old\.$/, qr/error log/);
 mkdir 'spool/quarantine' or die $!;
 write_file('spool/quarantine/x.seg', $head . record(time));
 finds(examine(@spool), 'quarantine', 'warning', qr/^1 file with events/, qr{spool/quarantine/\*\.txt});
@@ -268,7 +268,7 @@ unlink 'spool/quarantine/x.damaged' or die $!;
 unlink glob 'spool/*.seg' or die $!;
 write_file('spool/0000000000003-00000001-1-1-3.seg', $head . (record(time - 1201) =~ s/home/hume/r) . record(time - 601));
 unlink 'spool/0000000000001-00000001-1-1-1.open' or die $!;
-finds(examine(@spool), 'spool', 'warning', qr/^1 segment, .* waits is 10 min old/, qr/error log/);
+finds(examine(@spool), 'spool', 'warning', qr/^1 segment, .* the oldest waiting event is 10 min old\.$/, qr/error log/);
 
 # ---- a node ----------------------------------------------------------------------------------
 
@@ -296,7 +296,7 @@ sub node {
 my $well = '{"version":"0.1.0","catalog":{"error":%s},"ad_groups":[],"events":{"written":5,"dropped":%d},"postgres":%s}';
 my $ships = '{"shipped":5,"repeated":0,"quarantined":%d,"error":%s}';
 finds(node('200 OK', sprintf $well, 'null', 0, sprintf $ships, 0, 'null'), 'node', 'ok', qr/serves and ships/);
-finds(node('200 OK', sprintf $well, 'null', 0, 'null'), 'node', 'ok', qr/no ads_postgres/);
+finds(node('200 OK', sprintf $well, 'null', 0, 'null'), 'node', 'ok', qr/^it serves; without ads_postgres, events are kept in the spool\.$/);
 finds(node('200 OK', sprintf $well, '"$.x: bad"', 0, 'null'), 'node', 'problem', qr/catalog was refused: \$\.x: bad/, qr/validate/);
 finds(node('200 OK', sprintf $well, 'null', 0, sprintf $ships, 0, '"server down"'), 'node', 'problem', qr/not shipped: server down/, qr/doctor/);
 finds(node('200 OK', sprintf $well, 'null', 0, sprintf $ships, 2, 'null'), 'node', 'warning', qr/^2 events were refused/, qr/quarantine/);
@@ -311,8 +311,8 @@ finds(node('200 OK', sprintf $well, '"$.x: bad\\n$.y: bad"', 0, 'null'), 'node',
     finds(node('200 OK', sprintf $well, 'null', 0, 'null'), 'connection', 'ok', qr/^no database is configured/);
 }
 finds(node('200 OK', sprintf $well, 'null', 3, 'null'), 'node', 'warning', qr/^3 events could not be written/, qr/df/);
-finds(node('404 Not Found', 'nothing'), 'node', 'problem', qr/not the address of an ads_status: it answers 404/, qr/ads_status/);
-finds(node('200 OK', '<html>'), 'node', 'problem', qr/not the address of an ads_status/, qr/ads_status/);
+finds(node('404 Not Found', 'nothing'), 'node', 'problem', qr/ is not the URL of an ads_status: status 404\.$/, qr/ads_status/);
+finds(node('200 OK', '<html>'), 'node', 'problem', qr/ is not the URL of an ads_status: /, qr/ads_status/);
 close $listener;
 finds(examine('--status-url', $url), 'node', 'problem', qr/refused; is nginx running there/, qr/nginx -t/);
 

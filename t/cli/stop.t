@@ -206,7 +206,7 @@ subtest 'by hand, and wrong' => sub {
     write_list("campaign 3\n");
     becomes($ngx, '1 2 4', 'another one');
     write_list("campaign three\n");
-    ok wait_until(sub { $ngx->error_log =~ /\[error\].*ads: stop list ".*stopped" refused, the previous one is kept: line 1: "campaign three" does not/ }, 60), 'a wrong one is refused';
+    ok wait_until(sub { $ngx->error_log =~ /\[error\].*ads: stop list ".*stopped" refused, the previous one is kept: line 1: "campaign three" must name a campaign by its id/ }, 60), 'a wrong one is refused';
     is open_ones($ngx), '1 2 4', 'and the previous one is kept';
     my ($rc, $text) = told('stop', '--state', $state, '--campaign', 4);
     is $rc, 1, 'the command refuses to add to it';
@@ -233,7 +233,7 @@ subtest 'two at once' => sub {
 subtest 'a command line that is wrong' => sub {
     my @table = (
         [ [ 'stop', '--all' ],                                     2, qr/a node is required: pass its state folder/ ],
-        [ [ 'start', '--state', $state ],                          2, qr/say what to lift/ ],
+        [ [ 'start', '--state', $state ],                          2, qr/--all, --campaign ID or --advertiser NAME is required\.$/ ],
         [ [ 'stop', '--state', "$state/none", '--all' ],           3, qr/cannot open folder .*none/ ],
         [ [ 'stop', '--state', $state, '--campaign', 'x' ],        1, qr/there is no campaign "x" in the catalog/ ],
         [ [ 'stop', '--state', $state, '--all', '--reason', 'x' x 257 ], 2, qr/--reason: must be at most 256 bytes/ ],

@@ -82,14 +82,14 @@ my @questions = (
     [ 15, 'a flight that has not begun', 'flight', 'ad_group', 15, qr/^ad group 15 has not started: it begins \Q@{[ local_moment(2 * $day) ]}\E$/, qr/earlier start/ ],
     [ 16, 'an hour outside the schedule', 'schedule', 'ad_group', 16,
         qr/^ad group 16 is outside its schedule: it is \w{3} 12:00 in UTC, and it opens \Q@{[ POSIX::strftime('%Y-%m-%d 09:00 UTC', gmtime $now + $day) ]}\E$/, qr/targeting\.schedule/ ],
-    [ 17, 'a budget that is used up', 'budget', 'campaign', 9, qr/^budget of campaign 9 "Gone" is used up: 0 of 500\.00 left$/, qr/raise the budget/ ],
-    [ 21, 'creatives that do not fit', 'creative', 'creative', 31, qr/^creative 31 is 320×50, placement home-top is 728×90$/, qr/add a creative of 728×90 .*or aim it at mobile/ ],
+    [ 17, 'a budget that is used up', 'budget', 'campaign', 9, qr/^budget of campaign 9 "Gone" is exhausted: 0 of 500\.00 left$/, qr/raise the budget/ ],
+    [ 21, 'creatives that do not fit', 'creative', 'creative', 31, qr/^creative 31 is 320×50, placement home-top is 728×90$/, qr/add a creative of 728×90 .*or target mobile, .*which it fits$/ ],
     [ 22, 'no active creative', 'status', 'creative', 32, qr/^creative 32 is paused\b/, qr/active|creative resume 32$/ ],
     [ 23, 'a floor above the price', 'floor', 'placement', 'dear', qr/^the eCPM of ad group 23 is 1\.50, the floor of placement dear is 2\.00$/, qr/raise the price to 2\.00/ ],
     [ 43, 'an expectation below the floor', 'floor', 'placement', 'dear',
         qr/^the expected eCPM of ad group 43 is 0\.50, 1\.50 at best, after 0 impressions and 0 clicks today; the floor of placement dear is 2\.00$/, qr/^raise the price, or lower the floor/ ],
     [ 25, 'a higher priority', 'tier', 'ad_group', 24, qr/^sponsorship group 24 "Title" takes every request of placements p10, p19 and p20$/, qr/give ad group 24 a budget/ ],
-    [ 26, 'targeting that nobody can match', 'targeting', 'ad_group', 26, qr/^no request can match targeting\.geos of ad group 26: US and !US$/, qr/contradicts/ ],
+    [ 26, 'targeting that nobody can match', 'targeting', 'ad_group', 26, qr/^no request can match targeting\.geos of ad group 26: US and !US$/, qr/^remove the contradiction(?:: nginx-ads ad-group update 26 --geos none)?$/ ],
     [ 28, 'the emergency stop', 'stop', 'ad_group', 28, qr/^the emergency stop is on for advertiser acme: stopped by alice at \S+: wrong prices$/, qr/^lift it: nginx-ads start --advertiser "acme"$/ ],
     [ 40, 'a set that cannot be filled', 'together', 'ad_group', 41, qr/^its set "pair" is served as a whole, and ad group 41 ended /, qr/later end/ ],
 );
@@ -141,7 +141,7 @@ subtest 'nothing is wrong' => sub {
     is run('why', 50, '--catalog', $file, @at, '--json'), 0, 'an ad group in order';
     is_deeply [ @{ json($out) }{qw(verdict causes)} ], [ 'fine', [] ], 'there is nothing to say';
     run('why', 50, '--catalog', $file, @at);
-    like text($out), qr/Nothing is known to be in its way\. No node was asked: --status-url/, 'but where to look next';
+    like text($out), qr/No obstacle found\. No node was queried: --status-url URL adds what a node served and refused today\./, 'but where to look next';
     run('why', 27, '--catalog', $file, @at, '--json');
     is json($out)->{verdict}, 'fine', 'nor of a country that nobody comes from, as long as nobody comes';
 };
@@ -155,7 +155,7 @@ for my $placement (map { $_->{id} } @{ $catalog{placements} }) {
 answers('with traffic', $_, '--state', $state, '--status-url', $url, @at) for @questions,
     [ 18, 'a daily cap that is reached', 'cap', 'ad_group', 18, qr/^daily cap of ad group 18 is reached: 2 of 2 ads today$/, qr/raise the cap/ ],
     [ 19, 'a goal that is reached', 'goal', 'ad_group', 19, qr/^goal of ad group 19 is reached: 2 of 2 impressions$/, qr/raise the goal/ ],
-    [ 27, 'a country that nobody comes from', 'targeting', 'ad_group', 27, qr/^targeting\.geos of ad group 27 kept it from about 1\d\d of today's requests, and it was never served$/, qr/widen it/ ];
+    [ 27, 'a country that nobody comes from', 'targeting', 'ad_group', 27, qr/^targeting\.geos of ad group 27 excluded it from about 1\d\d of today's requests, and it was never served$/, qr/widen it/ ];
 
 subtest 'frequency' => sub {
     is run('why', 29, '--state', $state, '--status-url', $url, @at, '--json'), 0, 'a visitor who has seen it';
