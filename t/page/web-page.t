@@ -30,7 +30,7 @@ $ngx->start;
 my $got = $ngx->get('/');
 like $got->{body}, qr{<page-spot data-inserted="[0-9a-f]{16}" [^>]*placement="home-top"><a href="/spot/click}, 'the page has its ad';
 unlike $got->{body}, qr/Read us without ads/, 'instead of what stood there';
-like $got->{body}, qr{<p>What people came for\.</p>\n</body>}, 'and the rest';
+like $got->{body}, qr{<p>The content of the page\.</p>\n</body>}, 'and the rest';
 my %url = map { $_ => ($got->{body} =~ /data-$_="([^"]+)"/)[0] } qw(impression viewable click);
 is $ngx->get($url{impression})->{status}, 200, 'its pixel is there';
 is $ngx->get($url{viewable})->{status}, 200, 'and the other';
@@ -40,7 +40,7 @@ is $ngx->get($url{click})->{status}, 302, 'and the click';
 my ($example) = $section =~ /^```html\n(<page-spot data-inserted.*?)^```/ms or die 'no example';
 my $shape = sub { return $_[0] =~ /<page-spot[^>]*>/ ? $& =~ s/="[^"]*"//gr : 'none' };
 is $shape->($got->{body}), $shape->($example), 'it looks as the example does';
-is_deeply [ sort map { /^\| (`data-.*?) \|/ ? $1 =~ /`(data-\w+)`/g : () } split /\n/, ($section =~ /^### What is inserted\n(.*)/ms)[0] ],
+is_deeply [ sort map { /^\| (`data-.*?) \|/ ? $1 =~ /`(data-\w+)`/g : () } split /\n/, ($section =~ /^### Inserted markup\n(.*)/ms)[0] ],
     [ sort grep { /^data-/ } split /[ >]/, $shape->($got->{body}) ], 'each attribute is explained';
 
 $ngx->stop;
