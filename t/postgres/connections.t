@@ -295,7 +295,7 @@ for my $case (
         ok !$result->{ready} && $result->{exit}, "$what: refused";
         my ($line) = grep { /\[emerg\]/ } split /\n/, $ngx->error_log;
         my $name = $as_listen ? 'ads_catalog' : 'ads_postgres';
-        like $line, qr/ads: $name: no connection string: .*$why.*write it like .* in .*nginx\.conf:\d+/, "$what: $name says why";
+        like $line, qr/ads: invalid connection string in "$name": .*$why.*must be like .* in .*nginx\.conf:\d+/, "$what: $name says why";
     }
 }
 
@@ -303,7 +303,7 @@ for my $bad ('host=db password=SeCrEt colour=red', 'postgresql://edge:SeCrEt@[::
     my $ngx = node($bad);
     $ngx->launch;
     unlike $ngx->error_log, qr/SeCrEt/, 'a string that is refused: its password is not in the log';
-    like $ngx->error_log, qr/ads_postgres: no connection string/, 'but why it is';
+    like $ngx->error_log, qr/invalid connection string in "ads_postgres"/, 'but why it is';
 }
 
 # --- ways that lead nowhere --------------------------------------------------------------------

@@ -323,7 +323,7 @@ is $busy->value(q{SELECT concat_ws(' ', action, table_name, row_id, before ->> '
 # ---- what is wrong -------------------------------------------------------------------------------
 
 for my $wrong (
-    [ 2, qr/--session or with --user/, 'erase' ],
+    [ 2, qr/--session or --user is required/, 'erase' ],
     [ 2, qr/excludes/, 'erase', '--session', 'x', '--user', 'y' ],
     [ 1, qr/32 hex digits/, 'erase', '--session', 'anonymous' ],
     [ 1, qr/32 hex digits/, 'erase', '--session', uc $Session{anna} ],
