@@ -28,7 +28,7 @@ my $events = 1 + @{ $load->stop->{answered} };
 
 my ($exit, $said) = ship();
 is $exit, 3, 'while nginx runs it refuses';
-like $said, qr/process \d+ writes to .*: nginx ships it itself\. Stop nginx first\./, 'and says why';
+like $said, qr/process \d+ is writing to .*: stop nginx first, which ships it itself\./, 'and says why';
 is stored(), 0, 'nothing is sent';
 
 $ngx->stop;
