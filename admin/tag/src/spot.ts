@@ -41,23 +41,32 @@ const route = (): void => {
   }
 };
 
+/** Milliseconds that the focus may take to follow the Tab key. */
+const tabLasts = 500;
+
 /** Listens to what concerns all spots. */
 export const listen = (): void => {
   path = location.pathname;
   addEventListener('popstate', route);
   (globalThis as {navigation?: EventTarget}).navigation?.addEventListener('currententrychange', route);
-  // A click into a frame is seen only by the focus that it takes, as the Tab key does.
-  let tab = false;
-  addEventListener('keydown', event => { tab = event.key === 'Tab'; }, true);
-  addEventListener('keyup', () => { tab = false; }, true);
-  addEventListener('blur', () => setTimeout(() => {
-    for (const spot of page.spots) {
-      if (!tab && spot.shadowRoot!.activeElement?.localName === 'iframe') {
-        spot.emit('click');
-      }
+  // A click into a frame is seen only by the focus that it takes, as the Tab key does. That key may
+  // be up again before the focus is there.
+  let tabbed = -tabLasts;
+  addEventListener('keydown', event => {
+    if (event.key === 'Tab') {
+      tabbed = event.timeStamp;
     }
-    tab = false;
-  }));
+  }, true);
+  addEventListener('blur', event => {
+    const clicked = event.timeStamp - tabbed >= tabLasts;
+    setTimeout(() => {
+      for (const spot of page.spots) {
+        if (clicked && spot.shadowRoot!.activeElement?.localName === 'iframe') {
+          spot.emit('click');
+        }
+      }
+    });
+  });
 };
 
 /** What events of a spot tell: which ad it is, and nothing of its content. */
