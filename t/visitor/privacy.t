@@ -172,6 +172,7 @@ journey($shipping, 'X-Forwarded-For' => $Address, Cookie => "spot=$Session; $Yes
 wait_until { $pg->value('SELECT count(*) FROM ads.ad_events') == 10 } 20, 'the events to be in PostgreSQL';
 is_deeply search_postgres(%needles, pseudonym => [$pseudonym]), { session => 'ad_events', pseudonym => 'ad_events' }, 'with consent: in the events, and nowhere else';
 is_deeply [ $pg->column(q{SELECT DISTINCT session_id FROM ads.ad_events ORDER BY 1}) ], [ 'anonymous', $Session ], 'as session_id';
+wait_until { !glob $shipping->path('spool/*.{open,seg}') } 20, 'what is shipped to be removed';
 $shipping->stop;
 is_deeply search($shipping, %needles, pseudonym => [$pseudonym]), {}, 'and nothing stays on the node';
 is_deeply [ $shipping->problems ], [], 'clean log and exit';
