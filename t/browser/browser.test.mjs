@@ -31,6 +31,7 @@ test('a page that is prerendered asks when it is seen', async () => {
     const first = write('pages/first.html', document('', {head: `<script type="speculationrules">${rules}</script>`, script: ''}));
     const loaded = path => logged(size).filter(entry => entry.path === path);
     const tab = await (await rawTabs(browser)).open(first);
+    await tab.choose();  // a page that is not in front prerenders nothing
     await until('the script of the prerendered page', () => loaded('/spot/tag.js').length === 1);
     equal(loaded('/pages/later.html').map(({purpose}) => purpose), ['prefetch;prerender'], 'the page, and why');
     equal(loaded('/spot/tag.js').map(({purpose}) => purpose), ['prefetch;prerender'], 'its script, and why');
@@ -57,6 +58,8 @@ test('a page that comes back from the cache asks and counts nothing', async () =
       await tab.page.goto(other);
       await tab.page.evaluate(() => history.back());
       await until('the restored page', () => logged(size).some(({path}) => path === '/restored.txt'));
+      // Its script runs before the driver knows that this is the page again.
+      await tab.page.waitForFunction(() => document.querySelector('page-spot') !== null);
       await tab.settle();
       equal(logged(size).filter(({path}) => path.startsWith('/spot/')), [], 'requests');
       ok(await tab.page.locator('page-spot img').isVisible(), 'the ad is still there');
