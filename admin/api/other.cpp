@@ -1,4 +1,4 @@
-// Who I am, the audit log, the health of what is behind the console, and the API's description.
+// Routes for the caller's own identity, the audit log, health, and the OpenAPI document.
 #include <fmt/format.h>
 
 #include "api/openapi.hpp"

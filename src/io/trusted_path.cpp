@@ -41,9 +41,7 @@ public:
         if (info.st_uid == worker_.uid) {
             return true;  // its owner can always make it so
         }
-        const bool member = std::find(worker_.groups.begin(), worker_.groups.end(), info.st_gid) !=
-                            worker_.groups.end();
-        return (info.st_mode & (member ? S_IWGRP | S_IWOTH : S_IWOTH)) != 0;
+        return (info.st_mode & (in_group(info) ? S_IWGRP | S_IWOTH : S_IWOTH)) != 0;
     }
 
     std::string writable_text(const std::string& folder) const {
@@ -52,16 +50,19 @@ public:
     }
 
 private:
-    // What an access control list says is left to those who wrote it.
-    bool searchable(const std::string& path, const struct stat& info) const noexcept {
-        return !S_ISDIR(info.st_mode) || may(info, S_IXUSR, S_IXGRP, S_IXOTH) ||
-               getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0;
+    bool in_group(const struct stat& info) const noexcept {
+        return std::find(worker_.groups.begin(), worker_.groups.end(), info.st_gid) !=
+               worker_.groups.end();
     }
 
-    bool may(const struct stat& info, mode_t owner, mode_t group, mode_t other) const noexcept {
-        const bool member = std::find(worker_.groups.begin(), worker_.groups.end(), info.st_gid) !=
-                            worker_.groups.end();
-        return (info.st_mode & (info.st_uid == worker_.uid ? owner : member ? group : other)) != 0;
+    // Whether the worker user may pass through the folder. Access control lists are not evaluated:
+    // a folder that has one is accepted.
+    bool searchable(const std::string& path, const struct stat& info) const noexcept {
+        const mode_t bit = info.st_uid == worker_.uid ? S_IXUSR
+                           : in_group(info)           ? S_IXGRP
+                                                      : S_IXOTH;
+        return !S_ISDIR(info.st_mode) || (info.st_mode & bit) != 0 ||
+               getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0;
     }
 
     bool fixed_entry(const std::string& path, int links) {
@@ -81,8 +82,8 @@ private:
             return fail(writable_text(path));
         }
         return searchable(path, info) ||
-               fail("the worker user \"" + worker_.name + "\" may not pass through \"" + path +
-                    "\", which \"chmod o+x\" allows");
+               fail("the worker user \"" + worker_.name + "\" has no search permission on \"" +
+                    path + "\": run \"chmod o+x\" on it");
     }
 
     bool fixed_link(const std::string& path, int links) {

@@ -20,7 +20,7 @@ struct WorkerUser {
 // - `path` is a symbolic link;
 // - its parent does not exist, does not belong to root or can be written by the worker user;
 // - the worker user could rename a folder above, or one that a link above leads to.
-// - the worker user may not pass through a folder above.
+// - the worker user lacks search permission on a folder above.
 std::string check_worker_folder(const std::string& path, const WorkerUser& worker);
 
 }  // namespace ads

@@ -12,7 +12,7 @@ class CatalogParts {
 public:
     void clear() { *this = {}; }
 
-    // A part that is new or has changed. False if there is no such part.
+    // Adds or replaces an object; returns false if `part` is unknown.
     bool put(std::string_view part, std::string_view id, std::string_view text);
     bool remove(std::string_view part, std::string_view id);
 

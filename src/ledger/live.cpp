@@ -56,8 +56,8 @@ Millis LiveBoard::swap_totals(LiveTotals& totals, Millis mono) noexcept {
     return before == 0 ? 0 : mono - before;
 }
 
-// One that was stopped here for half a minute writes over a newer frame when it is woken: its
-// number tells that the text is not the one asked for.
+// A process that is suspended here for half a minute overwrites a newer frame when it continues.
+// Readers notice by the number.
 void LiveBoard::publish(uint64_t frame, std::string_view text) noexcept {
     Frame& to = frames_[frame % kFrames];
     to.number.store(0, std::memory_order_seq_cst);

@@ -1,5 +1,6 @@
-// What the listeners of ads_live see of a node: a frame a second, and a sample of the events
-// since the last one. Any worker may write the next frame; all workers send the same ones.
+// The data of ads_live, in the zone: one frame per second for the whole node, and a sample of
+// recent events for the next frame. Any worker may write the next frame; all workers send the same
+// ones.
 #pragma once
 
 #include <array>
@@ -12,7 +13,7 @@
 
 namespace ads {
 
-// An event without anything that tells of a visitor.
+// An event without data about the visitor.
 struct LiveEvent {
     Millis time = 0;
     EventType type = EventType::serve;
@@ -23,7 +24,7 @@ struct LiveEvent {
     MicroCents price = 0;
 };
 
-// The totals that the rates of the next frame are reckoned from.
+// The totals from which rates are computed.
 enum class LiveTotal : uint8_t { requests, serves, impressions, viewables, clicks, conversions };
 
 template <>
@@ -34,16 +35,16 @@ struct Names<LiveTotal> {
 
 using LiveTotals = std::array<uint64_t, kCount<LiveTotal>>;
 
-// In the zone: frames are numbered from 1, and outlive a reload.
+// Frames are numbered from 1; the numbers continue across reloads.
 class LiveBoard {
 public:
     static constexpr size_t kFrameBytes = 4096;
-    static constexpr uint64_t kFrames = 32;  // those a listener that returns may still get
+    static constexpr uint64_t kFrames = 32;  // kept for listeners that resume
     static constexpr uint64_t kEvents = 64;
     static constexpr Millis kFrameEvery = 1000;
     static constexpr Millis kWatchedFor = 2000;
 
-    // Called by every process that has listeners: others note events only then.
+    // Called by each process that has listeners. Events are noted only while there are any.
     void watch(Millis mono) noexcept { watched_.store(mono, std::memory_order_relaxed); }
     bool is_watched(Millis mono) const noexcept {
         const Millis at = watched_.load(std::memory_order_relaxed);
@@ -52,15 +53,15 @@ public:
 
     void note(const LiveEvent& event) noexcept;
 
-    // The number of the next frame for the one caller that is to write it now; 0: nobody is.
+    // Returns the number of the next frame to the one caller that is to write it, else 0.
     uint64_t claim(Millis mono) noexcept;
 
-    // How long before now the totals of the frame before were taken, and puts the new ones in
-    // their place. For the claimer.
+    // Exchanges the totals with those of the previous frame and returns the milliseconds since
+    // then, 0 for the first frame. Only for the caller that claimed the frame.
     Millis swap_totals(LiveTotals& totals, Millis mono) noexcept;
 
-    // Calls f(event) for those noted since the frame before, the newest `most` at the most.
-    // For the claimer.
+    // Calls f(event) for the newest `most` events since the previous frame. Only for the caller
+    // that claimed the frame.
     template <class F>
     void drain(size_t most, F f) noexcept {
         const uint64_t last = noted_.load(std::memory_order_acquire);
@@ -77,7 +78,7 @@ public:
     void publish(uint64_t frame, std::string_view text) noexcept;
     uint64_t newest() const noexcept { return published_.load(std::memory_order_acquire); }
 
-    // The frame in `to`, its length returned; 0: it is not there, or no longer.
+    // Copies the frame and returns its length; 0 if it does not exist (any more).
     size_t read(uint64_t frame, std::span<char> to) const noexcept;
 
 private:
@@ -85,7 +86,7 @@ private:
         std::atomic<uint64_t> number;
         SharedBytes<kFrameBytes> text;
     };
-    // The number is 0 while the words are written.
+    // The number is 0 while the words are being written.
     struct Note {
         std::atomic<uint64_t> number;
         std::array<std::atomic<uint64_t>, 5> words;

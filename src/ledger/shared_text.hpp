@@ -17,7 +17,7 @@ struct SharedBytes {
     std::atomic<uint32_t> size;
     std::array<std::atomic<char>, kBytes> bytes;
 
-    // As much of it as there is room for.
+    // Stores the text, cut to kBytes.
     void set(std::string_view text) noexcept {
         size_t n = std::min(text.size(), kBytes);
         while (n < text.size() && n > 0 && (static_cast<uint8_t>(text[n]) & 0xc0) == 0x80) {
@@ -32,7 +32,7 @@ struct SharedBytes {
         version.store(odd + 1, std::memory_order_seq_cst);
     }
 
-    // The text in `to`, its length returned; 0: none.
+    // Copies the text and returns its length, 0 if there is none.
     size_t get(std::span<char> to) const noexcept {
         for (int tries = 0; tries < 1000; tries++) {
             const uint32_t before = version.load(std::memory_order_seq_cst);

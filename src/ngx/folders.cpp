@@ -38,11 +38,12 @@ bool check(const MainConf& main, const char* directive, const std::string& path,
     }
     const std::string wrong = check_worker_folder(path, worker_user(main.cycle));
     if (!wrong.empty()) {
-        ngx_log_error(NGX_LOG_EMERG, log, 0,
-                      "ads: invalid value \"%s\" in \"%s\": %s; only root may write to the folders "
-                      "above it, as after \"install -d -o root -m 755 %s\"",
-                      path.c_str(), directive, wrong.c_str(),
-                      path.substr(0, path.find_last_of('/', path.find_last_not_of('/'))).c_str());
+        ngx_log_error(
+            NGX_LOG_EMERG, log, 0,
+            "ads: invalid value \"%s\" in \"%s\": %s; the folders above it must be writable "
+            "by root only and open to workers, as after \"install -d -o root -m 755 %s\"",
+            path.c_str(), directive, wrong.c_str(),
+            path.substr(0, path.find_last_of('/', path.find_last_not_of('/'))).c_str());
     }
     return wrong.empty();
 }

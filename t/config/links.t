@@ -162,6 +162,9 @@ subtest 'folders above that the worker user can change' => sub {
     chown $uid, -1, $ngx->prefix;
     refused($ngx, qr{the folder "\Q@{[$ngx->prefix]}\E" can be written by}, 'two levels above');
     chown 0, -1, $ngx->prefix;
+    chmod 0700, $ngx->prefix;
+    refused($ngx, qr{the worker user "nobody" has no search permission on "\Q@{[$ngx->prefix]}\E": run "chmod o\+x" on it}, 'closed two levels above');
+    chmod 0755, $ngx->prefix;
 
     mkdir $ngx->path('loose');
     chown $uid, -1, $ngx->path('loose');

@@ -242,7 +242,7 @@ std::vector<Stop> named(const Options& options, const std::string& folder) {
     return stops;
 }
 
-// A list in a folder that no node reads stops nothing.
+// Refuses a folder that is not the state of a node: a list there would stop nothing.
 void check_folder(const Options& options, const std::string& folder) {
     const auto is_state = [](const std::string& path) {
         return access((path + "/state").c_str(), F_OK) == 0 ||

@@ -22,7 +22,7 @@ struct ListQuery {
     std::string search;  // in ids, names, advertisers and click URLs
     bool archived = false;
     uint64_t limit = 0;     // 0: no limit
-    bool suggests = false;  // a filter that names nothing is told what it may mean, whoever asks
+    bool suggests = false;  // an unknown name in a filter is answered with "did you mean"
 };
 
 // The columns of list_rows(), by kind. Rates are shares of one; what is not known is null.

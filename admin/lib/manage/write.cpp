@@ -123,7 +123,7 @@ std::string taken_parent(Kind kind, json_t* object) {
     return parent;
 }
 
-// That of what is over for good.
+// The status that no other follows.
 const char* last_status(Kind kind) {
     return kind == Kind::experiment ? "completed" : "archived";
 }

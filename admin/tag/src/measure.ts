@@ -1,4 +1,4 @@
-// What of an ad was in view, as the Media Rating Council counts it.
+// How much of an ad is in view, by the definition of the Media Rating Council.
 import type {Viewable} from './page.js';
 
 const least = 1e-6;  // a share that stands for one pixel

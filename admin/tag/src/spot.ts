@@ -212,7 +212,7 @@ export class PageSpot extends Base {
       });
   }
 
-  // What nginx has put into the page is measured, and nothing is asked for.
+  // An ad that nginx has inserted is measured; no request is made for it.
   #adopt(): boolean {
     const {inserted, type, impression, viewable, width, height, creative} = this.dataset;
     if (inserted === undefined) {

@@ -20,7 +20,7 @@ void render_attributes(Out& out, const Image& image, const Ad& ad, const AdUrls&
 void render_content(Out& out, const Image& image, const Ad& ad, const AdUrls& urls,
                     bool pixel) noexcept;
 
-// The attribute of a slot for which there is no ad: its content stays.
+// Attribute of a slot that got no ad and keeps its content.
 inline constexpr std::string_view kUnfilled = " data-inserted=\"\"";
 
 // A slot with an ad. The new attributes stand before those of the page: of two with one name the

@@ -47,7 +47,7 @@ struct Ask {
     uint64_t ahead = 0;  // would be useful later
 };
 
-// What nobody has yet. Negative: a limit was lowered, or a failover forgot a grant.
+// Units not granted yet. Negative if the limit was lowered, or a failover forgot a grant.
 int64_t free_of(const Wall& wall, uint64_t charged) noexcept;
 
 // Brings the account up to date and grants; returns how much. The node's new `got` is the

@@ -19,7 +19,7 @@ bool valid_element(std::string_view name) noexcept {
            name.front() >= 'a' && name.front() <= 'z';
 }
 
-// False if there is no such parameter.
+// Returns false for an unknown parameter.
 bool read_parameter(std::string_view text, InjectConf& inject) noexcept {
     if (text == "pixel=on" || text == "pixel=off") {
         inject.pixel = text == "pixel=on";

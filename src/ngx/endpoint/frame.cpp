@@ -44,7 +44,7 @@ bool set_headers(ngx_http_request_t* r, std::string_view policy = kPolicy) noexc
            no_store(r);
 }
 
-// A document without content: whoever embeds it shows nothing. Its title says why.
+// An empty document, so that the page shows nothing. Its title gives the reason.
 ngx_int_t send_empty(ngx_http_request_t* r, ngx_uint_t status, const InputError& error) noexcept {
     constexpr std::string_view kHead =
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>";
@@ -65,8 +65,8 @@ ngx_int_t send_empty(ngx_http_request_t* r, ngx_uint_t status, const InputError&
     return send(r, {status, kType, out.text()});
 }
 
-// Whether somebody has decided that it must not be seen any more. The end of a flight is no such
-// decision: what was served before it may be seen after it.
+// Whether the creative, its ad group or its campaign is a draft, paused, archived or stopped. The
+// end of a flight does not count: an ad that was served before it may be shown after it.
 bool is_stopped(const View& view, const CreativeRecord& creative) noexcept {
     const Image& image = view.image();
     const GroupRecord& group = image.groups()[creative.group];

@@ -1,4 +1,4 @@
-// ads_live: the node's figures once a second, as server-sent events.
+// ads_live: the node's figures once per second as server-sent events.
 #include <algorithm>
 #include <charconv>
 
@@ -35,7 +35,7 @@ InputError read_campaigns(std::string_view text,
     return {};
 }
 
-// What the browser got last, before the connection was lost.
+// The last frame the browser received before it reconnected.
 uint64_t last_event(ngx_http_request_t* r) noexcept {
     constexpr std::string_view kName = "last-event-id";
     for (const ngx_list_part_t* part = &r->headers_in.headers.part; part != nullptr;
@@ -60,7 +60,7 @@ ngx_int_t live_handler(ngx_http_request_t* r) {
         return not_allowed(r, "GET, HEAD");
     }
     if (r != r->main) {
-        return NGX_HTTP_FORBIDDEN;  // a page cannot have an answer without an end in it
+        return NGX_HTTP_FORBIDDEN;  // an endless response cannot be included in a page
     }
     if (const ngx_int_t rc = ngx_http_discard_request_body(r); rc != NGX_OK) {
         return rc;

@@ -19,7 +19,7 @@ using Placements = FixedVector<uint32_t, kMaxPage>;
 
 constexpr size_t kMostShown = 64;  // characters of an unknown id
 
-// The first one that the catalog does not have; empty: it has all of them.
+// Returns the first placement that is not in the catalog, or an empty view.
 std::string_view find_placements(const Image& image, const ServeQuery& query,
                                  Placements& placements) noexcept {
     for (const auto slug : query.placements) {
@@ -162,7 +162,7 @@ ngx_int_t serve(Serve& s, std::span<const uint32_t> placements) noexcept {
     return answer(s);
 }
 
-// HTML is shown to visitors, in a frame or as a part of a page: the error is a comment in it.
+// Visitors see HTML, in a frame or as part of a page: there the error is a comment.
 ngx_int_t refuse(Serve& s, const InputError& error) noexcept {
     if (s.query.format != Format::html) {
         return send_error(s.r, NGX_HTTP_BAD_REQUEST, error);

@@ -29,7 +29,7 @@ bool any_header(ngx_http_request_t* r, F f) noexcept {
     return false;
 }
 
-// What makes an answer depend on what the visitor has of the page, and its encoding.
+// Request headers that ask for less than the whole page, or for an encoded one.
 bool is_dropped(std::string_view name) noexcept {
     static constexpr auto kDropped = std::to_array<std::string_view>(
         {"accept-encoding", "if-modified-since", "if-unmodified-since", "if-match", "if-none-match",
@@ -37,7 +37,7 @@ bool is_dropped(std::string_view name) noexcept {
     return std::find(kDropped.begin(), kDropped.end(), name) != kDropped.end();
 }
 
-// Browsers say what they want it for. What is no page may be asked for in parts, and not again.
+// By Sec-Fetch-Dest: requests for anything but a page keep their conditions and ranges.
 bool is_for_page(ngx_http_request_t* r) noexcept {
     static constexpr auto kPages = std::to_array<std::string_view>(
         {"", "document", "iframe", "frame", "empty", "fencedframe", "object", "embed"});

@@ -32,7 +32,7 @@ void put_totals(Out& out, const LiveTotals& totals) noexcept {
     }
 }
 
-// Per second since the frame before; null in the first one.
+// Per second since the previous frame; null in the first one.
 void put_rates(Out& out, const LiveTotals& now, const LiveTotals& before, Millis ms) noexcept {
     if (ms <= 0) {
         out.put(",\"rates\":null");

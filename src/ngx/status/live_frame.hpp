@@ -1,4 +1,4 @@
-// What ads_live sends, as server-sent events.
+// The JSON that ads_live sends.
 #pragma once
 
 #include <span>
@@ -8,10 +8,10 @@
 
 namespace ads::ngx {
 
-// The node's totals and rates, and the events noted since the frame before: the data of a frame.
+// A frame: the node's totals and rates, and a sample of the events since the previous frame.
 void put_live_frame(Worker& worker, Out& out) noexcept;
 
-// Today's counts of the campaigns: a message of its own, for those who asked for them.
+// Today's counts of the given campaigns, sent as a separate message.
 void put_live_campaigns(Worker& worker, Out& out, std::span<const Id> campaigns) noexcept;
 
 }  // namespace ads::ngx

@@ -6,7 +6,7 @@ namespace ads::ngx {
 
 namespace {
 
-// Of a catalog with more groups than that the sums that the keeper has made are shown.
+// For larger catalogs the keeper's sums are used.
 constexpr size_t kMostAdded = 5000;
 
 // The groups of a campaign: those of one priority stand together, and among them those

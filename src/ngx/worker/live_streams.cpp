@@ -6,16 +6,17 @@
 
 namespace ads::ngx {
 
-// In the request's pool. A listener that has not read what it was sent gets no more until it has.
+// Allocated from the request's pool. Its one buffer is reused: nothing more is sent until the
+// client has read the last message.
 struct LiveListener {
     ngx_queue_t queue;
     ngx_http_request_t* request;
-    uint64_t last;  // frame that it was sent
+    uint64_t last;  // frame sent
     std::span<const Id> campaigns;
     char* memory;
     ngx_buf_t* buffer;  // over the memory
     bool added;
-    uint32_t behind;  // ticks that it has not read for
+    uint32_t behind;  // ticks since the buffer could not be sent
 };
 
 namespace {
@@ -51,7 +52,7 @@ void on_writable(ngx_http_request_t* r) {
     }
 }
 
-// What stands in the listener's memory. False: the request is finalized.
+// Sends the listener's memory. Returns false if the request has been finalized.
 bool send_buffer(LiveListener& listener, size_t size) noexcept {
     ngx_http_request_t* r = listener.request;
     ngx_buf_t* b = listener.buffer;
@@ -111,7 +112,7 @@ ngx_int_t LiveStreams::add(ngx_http_request_t* r, uint64_t last,
     if (listener->memory == nullptr || listener->buffer == nullptr) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
-    // A number of another run of nginx means nothing here.
+    // A number from before a restart of nginx is ignored.
     const uint64_t newest = worker_.process.zone().head().live.newest();
     listener->last = last > 0 && last <= newest ? last : newest - std::min<uint64_t>(newest, 1);
     r->main->count++;
@@ -122,7 +123,7 @@ ngx_int_t LiveStreams::add(ngx_http_request_t* r, uint64_t last,
     if (!timer_.timer_set) {
         ngx_add_timer(&timer_, kTick);
     }
-    // Those of a worker that ends return at different moments.
+    // Jitter, so that the listeners of an exiting worker do not reconnect all at once.
     Out out(listener->memory, kRoom);
     out.put("retry: ");
     out.number(kRetryFrom + worker_.process.rng().below(kRetrySpread));
@@ -147,7 +148,7 @@ void LiveStreams::tick() noexcept {
     const auto mono = static_cast<Millis>(ngx_current_msec);
     worker_.process.zone().head().live.watch(mono);
     write_frame(mono);
-    // A request that is finalized leaves the queue.
+    // Finalizing a request removes its listener: take the next one first.
     for (ngx_queue_t* at = ngx_queue_head(&listeners_); at != ngx_queue_sentinel(&listeners_);) {
         auto& listener = *ngx_queue_data(at, LiveListener, queue);
         at = ngx_queue_next(at);
@@ -204,7 +205,7 @@ void LiveStreams::send_new(LiveListener& listener) noexcept {
         texts_of_ = newest;
         campaign_texts_.clear();
     }
-    // A frame that is no longer there is left out: the totals of the next one have it all.
+    // Frames that are overwritten are skipped: totals are cumulative.
     listener.last = std::max(listener.last, newest - std::min(newest, LiveBoard::kFrames - 1));
     Out out(listener.memory, kRoom);
     char frame[LiveBoard::kFrameBytes];
@@ -228,7 +229,7 @@ void LiveStreams::send_new(LiveListener& listener) noexcept {
     }
 }
 
-// The browser comes back after its `retry`, to a worker of the new configuration.
+// Browsers reconnect after `retry`, to a worker of the new configuration.
 void LiveStreams::end_all() noexcept {
     while (!ngx_queue_empty(&listeners_)) {
         auto* listener = ngx_queue_data(ngx_queue_head(&listeners_), LiveListener, queue);

@@ -1,4 +1,4 @@
-// The listeners of ads_live: what all of them get is written once, and sent to each.
+// The connections of ads_live. Each frame is encoded once and copied to every listener.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace ads::ngx {
 class Worker;
 struct LiveListener;
 
-// That one listener may ask for.
+// Most campaigns in one `?campaigns=`.
 inline constexpr size_t kMostLiveCampaigns = 32;
 
 class LiveStreams {
@@ -24,8 +24,8 @@ public:
 
     void start(ngx_log_t* log) noexcept;
 
-    // Starts to send to the request, from the frame after `last`; NGX_DONE. `campaigns` are sorted
-    // and live as long as the request.
+    // Streams to the request, beginning after frame `last`; returns NGX_DONE. `campaigns` are
+    // sorted and must live as long as the request.
     ngx_int_t add(ngx_http_request_t* r, uint64_t last, std::span<const Id> campaigns) noexcept;
 
 private:
@@ -38,10 +38,10 @@ private:
 
     Worker& worker_;
     ngx_queue_t listeners_;
-    // Not cancelable: a worker that ends waits until it has told its listeners.
+    // Not cancelable: an exiting worker waits for it, so that all streams are ended properly.
     ngx_event_t timer_{};
     ngx_connection_t connection_{};                                   // required for events
-    std::map<std::string, std::string, std::less<>> campaign_texts_;  // of this frame
+    std::map<std::string, std::string, std::less<>> campaign_texts_;  // by ids, for this frame
     uint64_t texts_of_ = 0;
 };
 

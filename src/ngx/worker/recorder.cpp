@@ -7,7 +7,7 @@ namespace {
 constexpr uint32_t kFlushAt = kMaxPending - 2;  // claims of one cycle
 constexpr int64_t kSlowWrite = 100'000'000;     // ns
 constexpr Millis kSlowWritesEnd = 60'000;       // after the last one
-constexpr uint32_t kLiveSample = 4;             // events in a tick
+constexpr uint32_t kLiveSample = 4;             // events per tick
 
 }  // namespace
 

@@ -60,7 +60,7 @@ private:
     Seconds last_drop_log_ = 0;
     Millis last_slow_write_ = 0;  // monotonic
     bool writes_slow_ = false;    // as it was logged
-    uint32_t live_left_ = 0;      // events that ads_live may still be told of until the next tick
+    uint32_t live_left_ = 0;      // events still sampled for ads_live in this tick
 };
 
 }  // namespace ads::ngx

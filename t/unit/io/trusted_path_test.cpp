@@ -79,8 +79,8 @@ TEST_F(WorkerFolderTest, TheWorkerMustPassThroughFoldersAbove) {
     make(folder_.file("closed"), 0, 0, 0700);
     make(folder_.file("closed/a"), 0, 0, 0755);
     EXPECT_EQ(check(folder_.file("closed/a/spool")),
-              "the worker user \"worker\" may not pass through \"" + folder_.file("closed") +
-                  "\", which \"chmod o+x\" allows");
+              "the worker user \"worker\" has no search permission on \"" + folder_.file("closed") +
+                  "\": run \"chmod o+x\" on it");
     ASSERT_EQ(chmod(folder_.file("closed").c_str(), 0711), 0);
     EXPECT_EQ(check(folder_.file("closed/a/spool")), "");
     ASSERT_EQ(chown(folder_.file("closed").c_str(), 0, kGroup), 0);
