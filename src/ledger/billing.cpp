@@ -13,8 +13,8 @@ BucketTimes Billing::budget_times(const GroupRecord& group, const LocalDay& day)
     return day.times(image_.campaign_of(group).budget_type == BudgetType::daily);
 }
 
-Billing::Limits Billing::limits(const GroupRecord& group, uint64_t cap, EventType on) noexcept {
-    Limits limits;
+WallLimits Billing::limits(const GroupRecord& group, uint64_t cap, EventType on) noexcept {
+    WallLimits limits;
     if (cap > 0) {
         limits.day = cap;
     }
@@ -24,15 +24,15 @@ Billing::Limits Billing::limits(const GroupRecord& group, uint64_t cap, EventTyp
     return limits;
 }
 
-Billing::Limits Billing::impression_limits(const GroupRecord& group) noexcept {
+WallLimits Billing::impression_limits(const GroupRecord& group) noexcept {
     return limits(group, group.impression_cap, EventType::impression);
 }
 
-Billing::Limits Billing::click_limits(const GroupRecord& group) noexcept {
+WallLimits Billing::click_limits(const GroupRecord& group) noexcept {
     return limits(group, group.click_cap, EventType::click);
 }
 
-Billing::Limits Billing::budget_limits(const GroupRecord& group) const noexcept {
+WallLimits Billing::budget_limits(const GroupRecord& group) const noexcept {
     const auto& campaign = image_.campaign_of(group);
     const auto walls = pacing::budget_walls(campaign.budget_type, campaign.budget,
                                             static_cast<double>(campaign.hard_cap), group.strategy);
@@ -63,11 +63,37 @@ uint64_t Billing::price(uint32_t index, Day day) const noexcept {
                                   read(Counter::impressions));
 }
 
-bool Billing::clicks_left(uint32_t index, Day day) const noexcept {
-    const Limits limits = click_limits(image_.groups()[index]);
+WallLimits Billing::in_fleet(const WallSlot& wall, Day day, WallLimits limits,
+                             uint64_t released) const noexcept {
+    return fleet_ == FleetMode::open ? wall.with_rights(day, limits, released) : WallLimits{0, 0};
+}
+
+bool Billing::take_in_fleet(WallSlot& wall, Day day, uint64_t n, WallLimits limits,
+                            uint64_t released) noexcept {
+    const WallLimits most = in_fleet(wall, day, limits, released);
+    return wall.take(day, n, most.day, most.lifetime, day) ||
+           refuse(wall, day, n, limits, released);
+}
+
+bool Billing::refuse(WallSlot& wall, Day day, uint64_t n, WallLimits limits,
+                     uint64_t released) noexcept {
+    if (wall.note_refused(day, n, limits, released)) {
+        state_.head().fleet.bell.fetch_add(1, std::memory_order_relaxed);
+    }
+    return false;
+}
+
+void Billing::free_blocked(WallSlot& wall, Day day) noexcept {
+    wall.give_back(day, 1);
+    if (fleet_ != FleetMode::none) {
+        wall.note_blocked(1);
+    }
+}
+
+bool Billing::clicks_left(uint32_t index, Day day) noexcept {
     const uint32_t slot = slots_.groups[index].clicks;
-    return slot != kNone && state_.wall(slot).used.read(day) < limits.day &&
-           state_.wall(slot).lifetime.load(std::memory_order_relaxed) < limits.lifetime;
+    return slot != kNone &&
+           has_room(state_.wall(slot), day, click_limits(image_.groups()[index]), 1);
 }
 
 bool Billing::take_budget(uint32_t index, Millis now, const LocalDay& today,
@@ -82,13 +108,13 @@ bool Billing::take_budget(uint32_t index, Millis now, const LocalDay& today,
     if (price == 0) {
         return true;
     }
-    Limits limits = budget_limits(group);
-    limits.day = std::min(limits.day, state_.pace(pace).allowed_on(today.day, group.strategy));
+    const WallLimits limits = budget_limits(group);
+    const uint64_t released = state_.pace(pace).allowed_on(today.day, group.strategy);
     WallSlot& wall = state_.wall(slots.budget);
-    if (group.estimated() && !has_room(wall, today.day, limits, group.price)) {
+    if (group.estimated() && !has_room(wall, today.day, limits, group.price, released)) {
         return false;  // what comes of it could not be paid
     }
-    if (!wall.take(today.day, price, limits.day, limits.lifetime, today.day)) {
+    if (!take_wall(wall, today.day, price, limits, released)) {
         return false;
     }
     if (!wall.reserve(budget_times(group, today), now, price)) {
@@ -101,30 +127,35 @@ bool Billing::take_budget(uint32_t index, Millis now, const LocalDay& today,
 // A click goes before what is only expected of others: that is in flight, and all
 // that is in flight here. Two that do so at once may both be refused, not both paid.
 bool Billing::displace(WallSlot& wall, const LocalDay& today, const GroupRecord& group,
-                       uint64_t price, const Limits& limits) noexcept {
+                       uint64_t price, WallLimits limits) noexcept {
     const BucketTimes times = budget_times(group, today);
     const auto with = [](uint64_t limit, uint64_t more) {
         return std::min(kUnlimited, limit + more);
     };
+    const WallLimits most = own(wall, today.day, limits);
     const uint64_t expected = wall.in_flight(times);
-    if (!wall.take(today.day, price, with(limits.day, expected), with(limits.lifetime, expected),
+    if (!wall.take(today.day, price, with(most.day, expected), with(most.lifetime, expected),
                    today.day)) {
         return false;
     }
     const uint64_t still = wall.in_flight(times);
-    if (wall.used.read(today.day) > with(limits.day, still) ||
-        wall.lifetime.load(std::memory_order_relaxed) > with(limits.lifetime, still)) {
+    if (wall.used.read(today.day) > with(most.day, still) ||
+        wall.lifetime.load(std::memory_order_relaxed) > with(most.lifetime, still)) {
         wall.give_back(today.day, price);
         return false;
     }
     return true;
 }
 
-bool Billing::has_room(const WallSlot& wall, Day day, const Limits& limits,
-                       MicroCents price) noexcept {
+bool Billing::has_room(WallSlot& wall, Day day, WallLimits limits, MicroCents price,
+                       uint64_t released) noexcept {
     const auto n = static_cast<uint64_t>(std::max<MicroCents>(0, price));
-    return wall.used.read(day) + n <= limits.day &&
-           wall.lifetime.load(std::memory_order_relaxed) + n <= limits.lifetime;
+    const WallLimits most = fleet_ == FleetMode::none
+                                ? WallLimits{std::min(limits.day, released), limits.lifetime}
+                                : in_fleet(wall, day, limits, released);
+    return (wall.used.read(day) + n <= most.day &&
+            wall.lifetime.load(std::memory_order_relaxed) + n <= most.lifetime) ||
+           (fleet_ != FleetMode::none && refuse(wall, day, n, limits, released));
 }
 
 // The group's wall before the campaign's.
@@ -140,17 +171,16 @@ bool Billing::take(uint32_t index, Millis now, MicroCents& reserved) noexcept {
         if (slots.impressions == kNone || slots.impressions_pace == kNone) {
             return false;
         }
-        const Limits limits = impression_limits(group);
-        const uint64_t allowed =
+        const uint64_t released =
             state_.pace(slots.impressions_pace).allowed_on(today.day, group.strategy);
-        if (!state_.wall(slots.impressions)
-                 .take(today.day, 1, std::min(limits.day, allowed), limits.lifetime, today.day)) {
+        if (!take_wall(state_.wall(slots.impressions), today.day, 1, impression_limits(group),
+                       released)) {
             return false;
         }
     }
     if (image_.campaign_of(group).has_budget && !take_budget(index, now, today, reserved)) {
         if (limited) {
-            state_.wall(slots.impressions).give_back(today.day, 1);
+            free_blocked(state_.wall(slots.impressions), today.day);
         }
         return false;
     }
@@ -187,6 +217,9 @@ void Billing::cancel_budget(const GroupRecord& group, Millis now, MicroCents res
 // Serves count for a cap on serves, pixels for one on impressions, what was billed for
 // a budget. None can exceed its wall once that counts.
 void Billing::catch_up(Seconds now) noexcept {
+    if (fleet_ != FleetMode::none) {
+        return;  // what was used before there was a limit is known to PostgreSQL
+    }
     std::vector<uint64_t> spent(image_.campaigns().size());
     for (uint32_t i = 0; i < image_.groups().size(); i++) {
         const auto& group = image_.groups()[i];
@@ -231,6 +264,14 @@ Charged Billing::bill(Event& event, MicroCents reserved) noexcept {
     return charged;
 }
 
+bool Billing::confirm_impression(const GroupRecord& group, uint32_t slot, const LocalDay& served,
+                                 Millis issued, Day today, uint64_t& in_flight) noexcept {
+    WallSlot& wall = state_.wall(slot);
+    const WallLimits most = own(wall, served.day, impression_limits(group));
+    return wall.confirm(served.times(group.impression_cap > 0), issued, 1, most.day, most.lifetime,
+                        today, &in_flight);
+}
+
 Invalid Billing::charge(const Event& event, uint32_t index, MicroCents reserved,
                         Charged& charged) noexcept {
     const auto& group = image_.groups()[index];
@@ -250,9 +291,10 @@ Invalid Billing::charge(const Event& event, uint32_t index, MicroCents reserved,
         if (price == 0 || budget == kNone) {
             return true;
         }
-        charged.reserved =
-            state_.wall(budget).confirm(budget_times(group, served), event.issued, price,
-                                        limits.day, limits.lifetime, today, &charged.money);
+        WallSlot& wall = state_.wall(budget);
+        const WallLimits most = own(wall, served.day, limits);
+        charged.reserved = wall.confirm(budget_times(group, served), event.issued, price, most.day,
+                                        most.lifetime, today, &charged.money);
         return charged.reserved;
     };
     const auto pay_now = [&] {
@@ -260,7 +302,7 @@ Invalid Billing::charge(const Event& event, uint32_t index, MicroCents reserved,
             return true;
         }
         charged.paid =
-            state_.wall(budget).take(today, price, limits.day, limits.lifetime, today) ||
+            take_wall(state_.wall(budget), today, price, limits) ||
             (image_.campaign_of(group).only_estimates &&
              displace(state_.wall(budget), day_of(group, event.time), group, price, limits));
         return charged.paid;
@@ -269,13 +311,10 @@ Invalid Billing::charge(const Event& event, uint32_t index, MicroCents reserved,
         case EventType::serve:
             break;
         case EventType::impression: {
-            const Limits walls = impression_limits(group);
             const bool capped = group.limits(EventType::impression) &&
                                 group.cap_on == CapOn::impression && slots.impressions != kNone;
-            charged.capped =
-                capped && state_.wall(slots.impressions)
-                              .confirm(served.times(group.impression_cap > 0), event.issued, 1,
-                                       walls.day, walls.lifetime, today, &charged.seen);
+            charged.capped = capped && confirm_impression(group, slots.impressions, served,
+                                                          event.issued, today, charged.seen);
             if (capped && !charged.capped) {
                 resolve();
                 return Invalid::late;
@@ -300,15 +339,13 @@ Invalid Billing::charge(const Event& event, uint32_t index, MicroCents reserved,
             }
             break;
         case EventType::click: {
-            const Limits walls = click_limits(group);
             const bool limited = slots.clicks != kNone;
-            if (limited &&
-                !state_.wall(slots.clicks).take(today, 1, walls.day, walls.lifetime, today)) {
+            if (limited && !take_wall(state_.wall(slots.clicks), today, 1, click_limits(group))) {
                 return Invalid::over_budget;
             }
             if (!pay_now()) {
                 if (limited) {
-                    state_.wall(slots.clicks).give_back(today, 1);
+                    free_blocked(state_.wall(slots.clicks), today);
                 }
                 return Invalid::over_budget;
             }
@@ -349,9 +386,9 @@ void Billing::undo(const Event& event, uint32_t index, const Charged& charged) n
         state_.wall(budget).give_back(today, price);
     }
     if (charged.resolved > 0) {
-        const Limits limits = budget_limits(group);
-        state_.wall(budget).undo_resolve(times, event.issued, charged.resolved, limits.day,
-                                         limits.lifetime, today);
+        WallSlot& wall = state_.wall(budget);
+        const WallLimits most = own(wall, served.day, budget_limits(group));
+        wall.undo_resolve(times, event.issued, charged.resolved, most.day, most.lifetime, today);
     }
 }
 

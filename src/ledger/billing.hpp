@@ -23,7 +23,11 @@ struct Charged {
 class Billing {
 public:
     Billing(const Image& image, const Slots& slots, State& state, Seconds reservation) noexcept
-        : image_(image), slots_(slots), state_(state), reservation_(reservation) {}
+        : image_(image),
+          slots_(slots),
+          state_(state),
+          reservation_(reservation),
+          fleet_(state.head().fleet.mode.load(std::memory_order_relaxed)) {}
 
     // A serve of the group at `now`: takes from all its walls or none. `reserved` is set to
     // the reserved part of the campaign's budget.
@@ -53,24 +57,40 @@ public:
     uint64_t price(uint32_t group, Day day) const noexcept;
 
 private:
-    struct Limits {
-        uint64_t day = pacing::kUnlimited;
-        uint64_t lifetime = pacing::kUnlimited;
-    };
-
-    static Limits limits(const GroupRecord& group, uint64_t cap, EventType on) noexcept;
-    static Limits impression_limits(const GroupRecord& group) noexcept;
-    static Limits click_limits(const GroupRecord& group) noexcept;
-    Limits budget_limits(const GroupRecord& group) const noexcept;
+    static WallLimits limits(const GroupRecord& group, uint64_t cap, EventType on) noexcept;
+    static WallLimits impression_limits(const GroupRecord& group) noexcept;
+    static WallLimits click_limits(const GroupRecord& group) noexcept;
+    WallLimits budget_limits(const GroupRecord& group) const noexcept;
+    // The most that a wall's words may reach.
+    WallLimits own(const WallSlot& wall, Day day, WallLimits limits) const noexcept {
+        return fleet_ == FleetMode::none ? limits : in_fleet(wall, day, limits, pacing::kUnlimited);
+    }
+    WallLimits in_fleet(const WallSlot& wall, Day day, WallLimits limits,
+                        uint64_t released) const noexcept;
+    // `released`: how much of the day's the pacing lets pass.
+    bool take_wall(WallSlot& wall, Day day, uint64_t n, WallLimits limits,
+                   uint64_t released = pacing::kUnlimited) noexcept {
+        return fleet_ == FleetMode::none
+                   ? wall.take(day, n, std::min(limits.day, released), limits.lifetime, day)
+                   : take_in_fleet(wall, day, n, limits, released);
+    }
+    bool take_in_fleet(WallSlot& wall, Day day, uint64_t n, WallLimits limits,
+                       uint64_t released) noexcept;
+    // Gives back one that was taken: a later wall has refused.
+    void free_blocked(WallSlot& wall, Day day) noexcept;
+    // Always false.
+    bool refuse(WallSlot& wall, Day day, uint64_t n, WallLimits limits, uint64_t released) noexcept;
     uint32_t budget_slot(const GroupRecord& group) const noexcept;
-    bool clicks_left(uint32_t group, Day day) const noexcept;
+    bool clicks_left(uint32_t group, Day day) noexcept;
     bool take_budget(uint32_t group, Millis now, const LocalDay& today,
                      MicroCents& reserved) noexcept;
     void cancel_budget(const GroupRecord& group, Millis now, MicroCents reserved) noexcept;
     bool displace(WallSlot& wall, const LocalDay& today, const GroupRecord& group, uint64_t price,
-                  const Limits& limits) noexcept;
-    static bool has_room(const WallSlot& wall, Day day, const Limits& limits,
-                         MicroCents price) noexcept;
+                  WallLimits limits) noexcept;
+    bool has_room(WallSlot& wall, Day day, WallLimits limits, MicroCents price,
+                  uint64_t released = pacing::kUnlimited) noexcept;
+    bool confirm_impression(const GroupRecord& group, uint32_t slot, const LocalDay& served,
+                            Millis issued, Day today, uint64_t& in_flight) noexcept;
     LocalDay day_of(const GroupRecord& group, Millis at) const noexcept;
     pacing::BucketTimes budget_times(const GroupRecord& group, const LocalDay& day) const noexcept;
 
@@ -78,6 +98,7 @@ private:
     const Slots& slots_;
     State& state_;
     const Seconds reservation_;
+    const FleetMode fleet_;
 };
 
 }  // namespace ads

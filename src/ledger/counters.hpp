@@ -11,6 +11,7 @@
 
 #include "core/base/types.hpp"
 #include "core/image/reason.hpp"
+#include "ledger/atomic.hpp"
 
 namespace ads {
 
@@ -67,7 +68,7 @@ inline constexpr Day kNoToday = DayCount::kMaxDay;
 
 // One counter of one group.
 struct DayCounter {
-    std::array<std::atomic<uint64_t>, 2> words;
+    std::array<Atomic<uint64_t>, 2> words;
 
     // Adds n to `day` unless that would pass the limit, or the day is too long
     // past to have a word. A stored day does not go back, but for one that lies
@@ -115,9 +116,26 @@ struct DayCounter {
         return take(day, n, DayCount::kMaxUsed, today);
     }
 
-    uint64_t read(Day day) const noexcept {
-        const DayCount now{words[day & 1].load(std::memory_order_relaxed)};
+    uint64_t read(Day day, std::memory_order order = std::memory_order_relaxed) const noexcept {
+        const DayCount now{words[day & 1].load(order)};
         return now.day() == day ? now.used() : 0;
+    }
+
+    // Raises the count of a day; a later day begins anew, an earlier one is over.
+    void raise(Day day, uint64_t to) noexcept {
+        auto& word = words[day & 1];
+        uint64_t seen = word.load(std::memory_order_relaxed);
+        for (;;) {
+            const DayCount now{seen};
+            if (!DayCount::holds(day) || to > DayCount::kMaxUsed || now.day() > day ||
+                (now.day() == day && now.used() >= to)) {
+                return;
+            }
+            if (word.compare_exchange_weak(seen, DayCount::pack(day, to),
+                                           std::memory_order_relaxed)) {
+                return;
+            }
+        }
     }
 };
 
@@ -136,6 +154,10 @@ enum class SlotKind : uint8_t {
     pace_clicks,
     pace_budget,
 };
+
+inline constexpr bool is_wall(SlotKind kind) noexcept {
+    return kind == SlotKind::impressions || kind == SlotKind::clicks || kind == SlotKind::budget;
+}
 
 inline constexpr SlotKind pace_of(Strategy strategy) noexcept {
     return static_cast<SlotKind>(static_cast<unsigned>(SlotKind::pace_budget) +

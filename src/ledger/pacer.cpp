@@ -278,14 +278,14 @@ void Pacer::pace_impressions(uint32_t index, const Times& open) {
     PaceSlot& pace = state_.pace(slots.impressions_pace);
     const BucketTimes times = day.times(group.impression_cap > 0);
     wall.expire(times, now_);
-    const uint64_t in_wall = wall.used.read(day.day);
+    const uint64_t in_wall = wall.spent(day.day);
     pacing::Reading reading{
         .now = static_cast<double>(now_) / 1000, .day = day.day, .tosses = tosses(index, day.day)};
     reading.in_flight = static_cast<double>(std::min(in_wall, wall.in_flight(times)));
     reading.used = static_cast<double>(in_wall) - reading.in_flight;
     reading.confirmed = static_cast<double>(wall.confirmed.read(day.day));
     reading.resolved = reading.confirmed + static_cast<double>(wall.expired.read(day.day));
-    const uint64_t whole = wall.lifetime.load(std::memory_order_relaxed);
+    const uint64_t whole = wall.spent_ever();
     reading.before = static_cast<double>(whole > in_wall ? whole - in_wall : 0);
     const auto supply =
         observe(pace, reading, open, group.goal > 0 && group.goal_on == EventType::impression);
@@ -304,8 +304,7 @@ void Pacer::pace_clicks(uint32_t index, const Times& open) {
     const GroupSlot& counters = state_.slot(slots.counters);
     PaceSlot& pace = state_.pace(slots.clicks_pace);
     const auto clicks = static_cast<double>(counters.at(Counter::clicks).read(day.day));
-    const auto whole =
-        static_cast<double>(state_.wall(slots.clicks).lifetime.load(std::memory_order_relaxed));
+    const auto whole = static_cast<double>(state_.wall(slots.clicks).spent_ever());
     const pacing::Reading reading{.now = static_cast<double>(now_) / 1000,
                                   .day = day.day,
                                   .tosses = tosses(index, day.day),
@@ -334,7 +333,8 @@ void Pacer::pace_campaign(uint32_t index) {
     WallSlot& wall = state_.wall(slots.budget);
     const BucketTimes times = day.times(campaign.budget_type == BudgetType::daily);
     wall.expire(times, now_);
-    if (lifetime) {
+    // In a fleet this is in PostgreSQL's account, and no right of this node.
+    if (lifetime && state_.head().fleet.mode.load(std::memory_order_relaxed) == FleetMode::none) {
         wall.raise_lifetime(static_cast<uint64_t>(std::max<MicroCents>(0, campaign.spent)));
     }
     const auto today = [&](const std::atomic<uint64_t>& word) {
@@ -342,12 +342,12 @@ void Pacer::pace_campaign(uint32_t index) {
         return count.day() == day.day ? count.used() : 0;
     };
     const uint64_t tossed = today(wall.tosses);
-    const uint64_t in_wall = wall.used.read(day.day);
+    const uint64_t in_wall = wall.spent(day.day);
     pacing::Reading reading{
         .now = static_cast<double>(now_) / 1000, .day = day.day, .tosses = tossed};
     reading.in_flight = static_cast<double>(std::min(in_wall, wall.in_flight(times)));
     reading.used = static_cast<double>(in_wall) - reading.in_flight;
-    const uint64_t whole = wall.lifetime.load(std::memory_order_relaxed);
+    const uint64_t whole = wall.spent_ever();
     reading.before = static_cast<double>(whole > in_wall ? whole - in_wall : 0);
     // The mean cost of a serve, weighted by tosses.
     const double unit = std::max(

@@ -34,15 +34,6 @@ size_t dedupe_offset() noexcept {
     return tossed_offset() + pages(kTossedBits / 8);
 }
 
-// The content of a slot as words after its head, for any kind.
-void clear_slot(GroupSlot& slot) noexcept {
-    static_assert(sizeof(GroupSlot) % sizeof(uint64_t) == 0);
-    auto* words = reinterpret_cast<std::atomic<uint64_t>*>(&slot);
-    for (size_t i = 1; i < sizeof(GroupSlot) / sizeof(uint64_t); i++) {
-        words[i].store(0, std::memory_order_relaxed);
-    }
-}
-
 size_t slots_offset(uint64_t dedupe_entries) noexcept {
     return dedupe_offset() + pages(sizeof(DedupeEntry) * dedupe_entries);
 }
@@ -128,7 +119,8 @@ uint32_t State::assign_slots(std::span<const SlotKey> keys, std::span<uint32_t> 
     }
     if (homeless.size() > free.size()) {
         for (const auto& [key, slot] : owned) {
-            if (slots_[slot].head.last_seen.load(std::memory_order_relaxed) + kKeepDays < today) {
+            if (slots_[slot].head.last_seen.load(std::memory_order_relaxed) + kKeepDays < today &&
+                !holds_rights(slot)) {
                 slots_[slot].head.id.store(0, std::memory_order_relaxed);
                 free.push_back(slot);
             }
@@ -147,7 +139,7 @@ uint32_t State::assign_slots(std::span<const SlotKey> keys, std::span<uint32_t> 
             continue;
         }
         GroupSlot& slot = slots_[free.back()];
-        clear_slot(slot);
+        clear_slot(free.back());
         slot.head.last_seen.store(today, std::memory_order_relaxed);
         slot.head.kind.store(keys[i].kind, std::memory_order_relaxed);
         slot.head.id.store(keys[i].id, std::memory_order_release);
@@ -155,6 +147,21 @@ uint32_t State::assign_slots(std::span<const SlotKey> keys, std::span<uint32_t> 
         free.pop_back();
     }
     return without;
+}
+
+// The content of a slot as words after its head, for any kind.
+void State::clear_slot(uint32_t slot) noexcept {
+    static_assert(sizeof(GroupSlot) % sizeof(uint64_t) == 0);
+    auto* words = reinterpret_cast<std::atomic<uint64_t>*>(&slots_[slot]);
+    for (size_t i = 1; i < sizeof(GroupSlot) / sizeof(uint64_t); i++) {
+        words[i].store(0, std::memory_order_relaxed);
+    }
+}
+
+// PostgreSQL would send them again to a wall that has forgotten what was used of them.
+bool State::holds_rights(uint32_t slot) const noexcept {
+    const SlotKind kind = slots_[slot].head.kind.load(std::memory_order_relaxed);
+    return is_wall(kind) && wall(slot).rights.lifetime_got.load(std::memory_order_relaxed) > 0;
 }
 
 SlotKey State::key_of(uint32_t slot) const noexcept {

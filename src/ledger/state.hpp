@@ -19,6 +19,7 @@
 #include "ledger/active_keeper.hpp"
 #include "ledger/counters.hpp"
 #include "ledger/dedupe.hpp"
+#include "ledger/fleet_state.hpp"
 #include "ledger/health.hpp"
 #include "ledger/process_id.hpp"
 #include "ledger/traffic.hpp"
@@ -81,6 +82,7 @@ struct StateHead {
     SharedTraffic traffic;
     HealthStates health_states;
     KeeperShare keeper;
+    FleetState fleet;
 };
 // So much is kept for it: a field that is added at its end is zero in the files that are there.
 inline constexpr size_t kHeadBytes = 16'384;
@@ -142,6 +144,9 @@ public:
         return reinterpret_cast<PaceSlot&>(slots_[index]);
     }
 
+    // Zeroes what a slot holds, whatever that is; its owner stays.
+    void clear_slot(uint32_t slot) noexcept;
+
     // Groups whose coin was tossed, by their counters' slot.
     void mark_tossed(uint32_t slot) noexcept {
         auto& word = tossed_[slot % kTossedBits / 64];
@@ -199,6 +204,7 @@ public:
 
 private:
     SlotKey key_of(uint32_t slot) const noexcept;
+    bool holds_rights(uint32_t slot) const noexcept;
     std::atomic<uint64_t>& count_of(Invalid invalid, EventType type) const noexcept {
         return head_->events[static_cast<size_t>(invalid)][static_cast<size_t>(type)];
     }

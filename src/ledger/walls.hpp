@@ -11,18 +11,111 @@
 
 namespace ads {
 
+// What a wall's words may not pass: the limits of a day and of all days. Two words, so that they
+// are passed in registers.
+struct WallLimits {
+    uint64_t day = pacing::kUnlimited;
+    uint64_t lifetime = pacing::kUnlimited;
+};
+
+// What a node of a fleet was given of a wall, and what it has returned. Both only grow: read late,
+// they refuse.
+struct WallRights {
+    DayCounter got;
+    DayCounter gave;
+    Atomic<uint64_t> lifetime_got;
+    Atomic<uint64_t> lifetime_gave;
+    Atomic<uint64_t> refused;  // of the day's, for want of rights; only grows
+    Atomic<uint64_t> lifetime_refused;
+    Atomic<uint64_t> blocked;  // rights that were there, for want of a later wall's; only grows
+    Atomic<uint64_t> lifetime_blocked;  // the same, of the lifetime's alone
+    Atomic<uint64_t> returning;  // {day, units} that are on their way from the word to `gave`
+    Atomic<uint64_t> lifetime_returning;
+    Atomic<uint64_t> stranded;  // units that were, when a keeper died
+    Atomic<uint64_t> lifetime_stranded;
+};
+
 struct alignas(64) WallSlot {
     static constexpr Day kClockDays = 6;
 
     SlotHead head;
-    DayCounter used;                 // confirmed + in flight
-    std::atomic<uint64_t> lifetime;  // the same of all days
-    std::array<std::atomic<uint64_t>, pacing::kBuckets> buckets;
+    DayCounter used;            // confirmed + in flight
+    Atomic<uint64_t> lifetime;  // the same of all days
+    std::array<Atomic<uint64_t>, pacing::kBuckets> buckets;
     DayCounter confirmed;           // of what was in flight: pixels came
     DayCounter expired;             // and those that did not
     std::atomic<uint64_t> tosses;   // of a campaign, {day, count}
     std::atomic<uint64_t> offered;  // the money they were about
-    std::array<std::atomic<uint64_t>, 22> room;
+    WallRights rights;
+    std::array<Atomic<uint64_t>, 8> room;
+
+    // The limits of a node in a fleet, of which the pacing has released so much of the day's. A
+    // return is added to the word first and to `gave` after it, so that whoever sees the second
+    // sees the first.
+    WallLimits with_rights(Day day, WallLimits limits, uint64_t released) const noexcept {
+        const auto with = [](uint64_t limit, uint64_t gave) {
+            return std::min(pacing::kUnlimited, limit + gave);
+        };
+        WallLimits own;
+        const uint64_t gave = rights.gave.read(day, std::memory_order_acquire);
+        own.day = with(released, gave);
+        if (limits.day < pacing::kUnlimited) {
+            own.day = std::min({own.day, with(limits.day, gave), rights.got.read(day)});
+        }
+        if (limits.lifetime < pacing::kUnlimited) {
+            const uint64_t all = rights.lifetime_gave.load(std::memory_order_acquire);
+            own.lifetime = std::min(with(limits.lifetime, all),
+                                    rights.lifetime_got.load(std::memory_order_relaxed));
+        }
+        return own;
+    }
+
+    // n was refused to a node in a fleet. If that was for want of rights, the keeper asks for more;
+    // true: it was.
+    bool note_refused(Day day, uint64_t n, WallLimits limits, uint64_t released) noexcept {
+        constexpr auto relaxed = std::memory_order_relaxed;
+        bool lifetime_wanted = false;
+        bool lifetime_there = false;
+        if (limits.lifetime < pacing::kUnlimited) {
+            const uint64_t after = lifetime.load(relaxed) + n;
+            const uint64_t gave = rights.lifetime_gave.load(relaxed);
+            lifetime_there = after <= rights.lifetime_got.load(relaxed);
+            lifetime_wanted = !lifetime_there && after <= limits.lifetime + gave;
+        }
+        bool day_wanted = false;
+        if (limits.day < pacing::kUnlimited) {
+            const uint64_t after = used.read(day) + n;
+            const uint64_t most = std::min(limits.day, released);
+            day_wanted = after > rights.got.read(day) && after <= most + rights.gave.read(day);
+        }
+        if (lifetime_wanted) {
+            rights.lifetime_refused.fetch_add(n, relaxed);
+        }
+        if (day_wanted) {
+            rights.refused.fetch_add(n, relaxed);
+        }
+        if (day_wanted && lifetime_there) {
+            rights.lifetime_blocked.fetch_add(n, relaxed);
+        }
+        return lifetime_wanted || day_wanted;
+    }
+
+    // n were taken on a node in a fleet, and given back: a later wall refused.
+    void note_blocked(uint64_t n) noexcept {
+        rights.blocked.fetch_add(n, std::memory_order_relaxed);
+    }
+
+    // What is used, without what was returned.
+    uint64_t spent(Day day) const noexcept {
+        const uint64_t gave = rights.gave.read(day, std::memory_order_acquire);
+        const uint64_t word = used.read(day);
+        return word > gave ? word - gave : 0;
+    }
+    uint64_t spent_ever() const noexcept {
+        const uint64_t gave = rights.lifetime_gave.load(std::memory_order_acquire);
+        const uint64_t word = lifetime.load(std::memory_order_relaxed);
+        return word > gave ? word - gave : 0;
+    }
 
     // All or nothing.
     bool take(Day day, uint64_t n, uint64_t limit, uint64_t lifetime_limit, Day today) noexcept {
@@ -153,7 +246,7 @@ struct alignas(64) WallSlot {
 
     // Whether anything was served on that day, by what is left of it.
     bool untouched(Day day) const noexcept {
-        return used.read(day) == 0 && confirmed.read(day) == 0 && expired.read(day) == 0;
+        return spent(day) == 0 && confirmed.read(day) == 0 && expired.read(day) == 0;
     }
 
     uint64_t in_flight(const pacing::BucketTimes& times) const noexcept {
@@ -165,7 +258,7 @@ struct alignas(64) WallSlot {
     }
 
 private:
-    std::atomic<uint64_t>& place(const pacing::BucketTimes& times, Millis at) noexcept {
+    Atomic<uint64_t>& place(const pacing::BucketTimes& times, Millis at) noexcept {
         return buckets[times.place(at)];
     }
 
@@ -180,14 +273,14 @@ private:
     }
 
     template <class F>
-    static void change(std::atomic<uint64_t>& word, F f) noexcept {
+    static void change(Atomic<uint64_t>& word, F f) noexcept {
         uint64_t was = word.load(std::memory_order_relaxed);
         while (!word.compare_exchange_weak(was, f(was), std::memory_order_relaxed)) {
         }
     }
 
     template <class F>
-    static pacing::BucketStep apply(std::atomic<uint64_t>& word, F f) noexcept {
+    static pacing::BucketStep apply(Atomic<uint64_t>& word, F f) noexcept {
         uint64_t was = word.load(std::memory_order_relaxed);
         for (;;) {
             const pacing::BucketStep step = f(was);

@@ -97,7 +97,7 @@ void put_group_pacing(Worker& worker, Out& out, const Image& image, uint32_t ind
         out.put("{\"of\":\"");
         out.put(group.cap_on == CapOn::impression ? "impressions" : "serves");
         out.put("\",");
-        put_amounts(out, *pace_at(worker, slots.impressions_pace), wall.used.read(day.day),
+        put_amounts(out, *pace_at(worker, slots.impressions_pace), wall.spent(day.day),
                     wall.in_flight(day.times(group.impression_cap > 0)), false);
         out.put('}');
     }
@@ -146,9 +146,9 @@ void put_campaign_pacing(Worker& worker, Out& out, const Image& image, uint32_t 
         out.put("\",\"cents\":");
         put_number(out, static_cast<double>(campaign.budget) / 1e6);
         out.put(",\"whole_cents\":");
-        put_number(out, static_cast<double>(wall.lifetime.load(kRelaxed)) / 1e6);
+        put_number(out, static_cast<double>(wall.spent_ever()) / 1e6);
         out.put(',');
-        put_amounts(out, *pace, wall.used.read(day.day),
+        put_amounts(out, *pace, wall.spent(day.day),
                     wall.in_flight(day.times(campaign.budget_type == BudgetType::daily)), true);
         out.put('}');
     }

@@ -1,0 +1,222 @@
+// A simulated fleet: several machines with workers and keepers that stop before each access to
+// shared memory, PostgreSQL as a model, and a network that loses, doubles and delays messages.
+// Processes are killed, stopped and woken; states are lost, copied, restored and cut off from
+// power; limits and clocks change; nodes are forgotten. A seed determines all of it.
+//
+// Not simulated: a failover of PostgreSQL that forgets commits, pixels that arrive at a node other
+// than the one that served, fleet join, the settling of a predecessor, the overdue words of
+// reservations, prices that are estimates, and memory that processors see in different orders.
+#pragma once
+
+#include <array>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/base/rng.hpp"
+#include "fleet/fibers.hpp"
+#include "fleet/fleet_catalog.hpp"
+#include "fleet/postgres_model.hpp"
+#include "ledger/billing.hpp"
+#include "ledger/fleet_start.hpp"
+#include "ledger_memory.hpp"
+
+namespace fleet_test {
+
+using ledger_test::Memory;
+
+inline constexpr uint32_t kSlots = 32;
+inline constexpr Seconds kReservation = 15;
+
+// A catalog and its limits.
+struct Edition {
+    FleetLimits limits;
+    std::vector<char> bytes;
+    Image image() const { return Image(bytes.data()); }
+};
+
+// What the images of all nodes share: their ids are the same, and so are their slots.
+struct Layout {
+    explicit Layout(const Image& image);
+    std::vector<GroupSlots> groups;
+    std::vector<CampaignSlots> campaigns;
+    std::vector<std::byte> head, slots;  // of a state that has just been made
+};
+
+struct Serve {
+    uint32_t node = 0;
+    uint32_t group = 0;
+    Millis at = 0;
+    MicroCents reserved = 0;
+};
+
+// What is to be stored of an event.
+struct Record {
+    uint32_t node = 0;
+    bool serves = false;
+    std::vector<std::pair<FleetWall, uint64_t>> amounts;
+};
+
+struct Process {
+    std::unique_ptr<stepped::Fiber> fiber;
+    std::unique_ptr<RightsClient> client;  // of a keeper
+    std::optional<RightsAnswer> answer;
+    uint64_t awaits = 0;  // nonce
+    uint32_t number = 0;
+    bool stopped = false;
+    bool busy = false;
+    std::vector<std::pair<FleetWall, uint64_t>> holds;  // lost if it is killed now
+};
+
+using Amounts = std::map<FleetWall, uint64_t>;
+
+// The state of a machine as bytes.
+struct Copy {
+    std::vector<std::byte> head, slots;
+    uint32_t node = 0;
+    Amounts served;         // by that node, when it was made
+    uint64_t accepted = 0;  // of its calls
+};
+
+struct Machine {
+    explicit Machine(const Layout& layout);
+
+    Copy copy() const;
+    void restore(const Copy& from);
+    uint32_t node() const { return state.head().node; }
+    FleetMode mode() const { return state.head().fleet.mode.load(); }
+
+    Memory memory;
+    State state;
+    Copy disk;
+    std::optional<RunMark> mark;
+    bool up = false;
+    bool is_copy = false;  // of a state that another machine has, or had
+    Amounts served_at_copy;
+    uint64_t accepted_at_copy = 0;
+    bool zombie = false;        // a copy of it was accepted instead, and it has not heard of that
+    bool no_allowance = false;  // it has been told that it is forgotten
+    Millis skew = 0;
+    Day newest_day = 0;  // on which it has served
+    size_t edition = 0;
+    std::vector<std::unique_ptr<Process>> processes;
+    std::vector<Serve> pending;
+    std::vector<Record> spool;
+};
+
+class World {
+public:
+    World(uint64_t seed, Mutation mutation, const std::vector<Edition>& editions,
+          const Layout& layout);
+
+    struct Outcome {
+        std::string violation;  // something was spent twice; empty: nothing was
+        std::string shortfall;  // something that can be reached was not reached, or a node refused
+    };
+    Outcome run();
+
+    uint64_t served() const { return served_in_all_; }
+    bool turn_is_over() noexcept { return burst_ == 0 || burst_-- == 0; }
+
+private:
+    struct Message {
+        Millis at = 0;
+        size_t machine = 0;
+        uint32_t process = 0;
+        uint32_t node = 0;
+        RightsCall call;
+        std::optional<RightsAnswer> answer;
+        bool to_zombie = false;  // when it was written
+    };
+
+    bool chance(double p) { return rng_.unit() < p; }
+    void fail(const std::string& what);
+    void fall_short(const std::string& what);
+    // With ADS_TRACE set, what happens is printed.
+    template <class... Parts>
+    void tell(const Parts&... parts) const {
+        if (tracing_) {
+            std::cerr << now_ - kMidnight * 1000 << ' ';
+            (std::cerr << ... << parts) << std::endl;
+        }
+    }
+    static std::string text(const FleetWall& wall);
+    Millis clock(const Machine& machine) const { return now_ + machine.skew; }
+    void set_limits(const FleetLimits& limits);
+    void settle_before(const FleetLimits& limits);
+    static std::vector<std::pair<FleetWall, uint64_t>> walls_of(const Image& image, uint32_t group,
+                                                                EventType type, Millis issued,
+                                                                Millis at);
+
+    // processes
+    void start(size_t machine);
+    void stop(size_t machine, bool clean);
+    void opened(size_t machine);
+    void kill(Machine& machine, size_t process, bool hard);
+    void finish(Process& process);
+    void add_worker(size_t machine);
+    void add_keeper(size_t machine);
+    void work(size_t machine, Process& self);
+    void serve(Machine& machine, Process& self, Billing& billing, const Image& image);
+    void settle(Machine& machine, Process& self, Billing& billing, const Image& image);
+    void count_serve(Machine& machine, const FleetWall& wall);
+    void keep(size_t machine, Process& self);
+    void expire(Machine& machine);
+    void note_clock(const Machine& machine, Day today);
+    std::vector<OpenWall> walls_now(const Machine& machine) const;
+    void refused(const Machine& machine);
+    void mutate(Machine& machine);
+    void mutate(Machine& machine, RightsCall& call);
+    static void keep_buckets(Machine& machine, const Copy& was);
+
+    // the outside
+    void send(size_t machine, const Process& self, const RightsCall& call);
+    void deliver();
+    void answer(Message message);
+    void hear(const Message& message);
+    void ship(Machine& machine, size_t most);
+    void forget(uint32_t node);
+    void forget_the_gone();
+    void step(double faults);
+    void fault();
+    void power_cut(size_t machine);
+    void keep_copy(const Machine& machine);
+    void put_copy(size_t to, const Copy& copy);
+    void check_words(Machine& machine);
+    void settle_down();
+    std::string shortfall();
+    void tell_holdings() const;
+
+    const bool tracing_ = std::getenv("ADS_TRACE") != nullptr;
+    Rng rng_;
+    const Mutation mutation_;
+    const std::vector<Edition>& editions_;
+    const Layout& layout_;
+    PostgresModel postgres_;
+    Millis now_;
+    Day day_ = 0;                   // on which it began
+    size_t edition_ = 0;            // the newest catalog
+    bool quiet_ = false;            // no more faults
+    bool away_ = false;             // PostgreSQL
+    bool behind_midnight_ = false;  // a process has worked on a day that was over
+    std::vector<std::unique_ptr<Machine>> machines_;
+    std::vector<Message> messages_;
+    std::vector<Copy> copies_;
+    std::map<uint32_t, Amounts> served_by_;  // node
+    std::map<uint32_t, uint64_t> accepted_;  // calls of a node
+    std::map<uint32_t, uint64_t> sequence_;  // of the last one
+    std::set<uint32_t> copied_;              // nodes of which there are, or were, copies
+    Amounts total_;                          // served
+    Amounts allowance_;                      // that a documented bound lets pass
+    Amounts lost_;                           // by processes that died in between
+    std::set<uint32_t> forgotten_;
+    uint32_t processes_ = 0;
+    uint32_t nodes_ = 0;
+    uint64_t served_in_all_ = 0;
+    uint32_t burst_ = 0;
+    Outcome outcome_;
+};
+
+}  // namespace fleet_test

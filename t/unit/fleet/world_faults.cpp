@@ -1,0 +1,418 @@
+#include "fleet/stepped.hpp"
+//
+#include "fleet/world.hpp"
+
+namespace fleet_test {
+
+namespace {
+
+constexpr Millis kSecond = 1000;
+constexpr Millis kDay = 86'400 * kSecond;
+
+}  // namespace
+
+// ---- the network, and PostgreSQL ----
+
+void World::send(size_t machine, const Process& self, const RightsCall& call) {
+    const int copies = quiet_ ? 1 : chance(0.08) ? 0 : chance(0.1) ? 2 : 1;
+    for (int i = 0; i < copies; i++) {
+        const Millis late = quiet_ || chance(0.7) ? 5 : static_cast<Millis>(rng_.below(4000));
+        messages_.push_back(
+            {now_ + late, machine, self.number, machines_[machine]->node(), call, {}});
+    }
+}
+
+void World::deliver() {
+    for (size_t i = 0; i < messages_.size();) {
+        if (messages_[i].at > now_ || (away_ && !messages_[i].answer)) {
+            i++;
+            continue;
+        }
+        Message message = std::move(messages_[i]);
+        messages_.erase(messages_.begin() + static_cast<long>(i));
+        if (message.answer) {
+            hear(message);
+        } else {
+            answer(std::move(message));
+        }
+    }
+}
+
+void World::answer(Message message) {
+    const RightsAnswer answer = postgres_.call(message.node, message.call, now_ / kSecond);
+    tell("machine ", message.machine, " node ", message.node, " calls ", message.call.sequence,
+         message.call.next != 0 ? " to be unsealed: " : ": ", static_cast<int>(answer.admission));
+    for (size_t i = 0; tracing_ && i < answer.grants.size(); i++) {
+        const RightsLine& line = message.call.lines[i];
+        const RightsGrant& grant = answer.grants[i];
+        tell("    ", text(line.wall), " got ", line.got, " gave ", line.gave, " need ", line.need,
+             " ahead ", line.ahead, " -> got ", grant.got, " free ", grant.free);
+    }
+    if (answer.admission == rights::Admission::accepted) {
+        if (message.call.next != 0 && machines_[message.machine]->node() == message.node) {
+            opened(message.machine);
+        } else if (message.call.sequence > sequence_[message.node]) {
+            sequence_[message.node] = message.call.sequence;
+            accepted_[message.node]++;
+        }
+    }
+    if (quiet_ || !chance(0.08)) {
+        const Millis late = quiet_ || chance(0.7) ? 5 : static_cast<Millis>(rng_.below(4000));
+        message.at = now_ + late;
+        message.answer = answer;
+        message.to_zombie = machines_[message.machine]->zombie;
+        messages_.push_back(std::move(message));
+    }
+}
+
+void World::hear(const Message& message) {
+    Machine& machine = *machines_[message.machine];
+    for (const auto& process : machine.processes) {
+        if (process->client && process->number == message.process &&
+            process->awaits == message.call.nonce) {
+            process->answer = message.answer;
+            machine.zombie = machine.zombie && !message.to_zombie;
+            machine.no_allowance = forgotten_.contains(message.node);
+        }
+    }
+}
+
+void World::ship(Machine& machine, size_t most) {
+    while (most-- > 0 && !machine.spool.empty()) {
+        const Record record = std::move(machine.spool.front());
+        machine.spool.erase(machine.spool.begin());
+        if (!postgres_.store(record.node, record.amounts, record.serves)) {
+            for (const auto& [wall, n] : record.amounts) {
+                lost_[wall] += n;
+            }
+        }
+        for (const auto& [wall, n] : record.amounts) {
+            const auto& entry = postgres_.walls().at(wall);
+            const uint64_t most_billed = entry.highest + (record.serves ? allowance_[wall] : 0);
+            if (entry.billed > most_billed) {
+                fail("billed " + std::to_string(entry.billed) + " of " +
+                     std::to_string(entry.highest));
+            }
+        }
+    }
+}
+
+// What it has served and not shipped may be served again.
+void World::forget(uint32_t node) {
+    for (const auto& machine : machines_) {
+        for (const Record& record : machine->spool) {
+            if (record.node == node && record.serves) {
+                for (const auto& [wall, n] : record.amounts) {
+                    allowance_[wall] += n;
+                }
+            }
+        }
+        if (machine->node() == node) {
+            machine->no_allowance = false;
+        }
+    }
+    tell("forget node ", node);
+    forgotten_.insert(node);
+    postgres_.forget(node);
+}
+
+// ---- faults ----
+
+void World::put_copy(size_t to, const Copy& copy) {
+    Machine& machine = *machines_[to];
+    machine.restore(copy);
+    machine.disk = copy;
+    machine.is_copy = true;
+    machine.zombie = false;
+    machine.served_at_copy = copy.served;
+    machine.accepted_at_copy = copy.accepted;
+    copied_.insert(copy.node);
+    tell("machine ", to, " gets a copy of node ", copy.node);
+}
+
+void World::keep_copy(const Machine& machine) {
+    Copy copy = machine.copy();
+    copy.served = served_by_[copy.node];
+    copy.accepted = accepted_[copy.node];
+    copies_.push_back(std::move(copy));
+}
+
+// What was not stored may be as it was, word by word of a file; so are the last events.
+void World::power_cut(size_t index) {
+    Machine& machine = *machines_[index];
+    stop(index, false);
+    Copy after = machine.disk;
+    if (chance(0.5)) {
+        const Copy live = machine.copy();
+        after.head = chance(0.5) ? live.head : after.head;
+        for (size_t i = 0; i < kSlots; i++) {
+            if (chance(0.5)) {
+                const auto at = static_cast<long>(i * sizeof(GroupSlot));
+                std::copy_n(live.slots.begin() + at, sizeof(GroupSlot), after.slots.begin() + at);
+            }
+        }
+    }
+    machine.restore(after);
+    machine.mark.reset();
+    machine.pending.clear();
+    for (size_t n = rng_.below(3); n > 0 && !machine.spool.empty(); n--) {
+        const Record& record = machine.spool.back();
+        for (const auto& [wall, amount] : record.amounts) {
+            (record.serves ? allowance_ : lost_)[wall] += amount;
+        }
+        machine.spool.pop_back();
+    }
+}
+
+void World::fault() {
+    const size_t index = rng_.below(machines_.size());
+    Machine& machine = *machines_[index];
+    switch (rng_.below(17)) {
+        case 0:
+        case 1:
+            if (!machine.processes.empty()) {
+                const size_t which = rng_.below(machine.processes.size());
+                const bool keeper = machine.processes[which]->client != nullptr;
+                kill(machine, which, true);
+                keeper ? add_keeper(index) : add_worker(index);
+            }
+            break;
+        case 2:  // stopped, and another keeper takes over; or woken
+            for (auto& process : machine.processes) {
+                if (process->client && process->stopped) {
+                    process->stopped = false;
+                    return;
+                }
+            }
+            for (auto& process : machine.processes) {
+                if (process->client) {
+                    process->stopped = true;
+                    add_keeper(index);
+                    return;
+                }
+            }
+            break;
+        case 3:
+            stop(index, false);
+            break;
+        case 4:
+            stop(index, true);
+            break;
+        case 5:  // the machine is started anew
+            stop(index, true);
+            machine.mark.reset();
+            break;
+        case 6:
+            power_cut(index);
+            break;
+        case 7:  // the state is lost
+            stop(index, false);
+            std::ranges::copy(layout_.head, machine.memory.data());
+            std::ranges::copy(layout_.slots,
+                              machine.memory.data() + machine.state.head().slots_offset);
+            machine.state.head().node = ++nodes_;
+            machine.disk = machine.copy();
+            machine.is_copy = false;
+            machine.zombie = false;
+            break;
+        case 8:
+            keep_copy(machine);
+            break;
+        case 9:  // an older state, on the machine that has written it or on another one
+            if (!copies_.empty()) {
+                const Copy copy = copies_[rng_.below(copies_.size())];
+                stop(index, chance(0.5));
+                put_copy(index, copy);
+                if (chance(0.3)) {
+                    machine.mark.reset();
+                }
+            }
+            break;
+        case 10: {  // a live copy
+            const size_t to = rng_.below(machines_.size());
+            if (to != index) {
+                stop(to, false);
+                keep_copy(machine);
+                machines_[to]->mark.reset();
+                put_copy(to, copies_.back());
+            }
+            break;
+        }
+        case 11:
+            edition_ = rng_.below(editions_.size());
+            set_limits(editions_[edition_].limits);
+            break;
+        case 12:
+            machine.edition = edition_;
+            break;
+        case 13:
+            if (chance(0.3)) {
+                forget(static_cast<uint32_t>(1 + rng_.below(nodes_)));
+            }
+            break;
+        case 14:
+            away_ = !away_;
+            break;
+        case 15:
+            if (chance(0.3)) {
+                now_ += chance(0.5) ? kDay : kDay / 2;
+            }
+            break;
+        case 16:
+            machine.skew = static_cast<Millis>(rng_.below(4000)) - 2000;
+            break;
+    }
+}
+
+void World::step(double faults) {
+    now_ += static_cast<Millis>(rng_.below(120));
+    deliver();
+    if (chance(faults)) {
+        fault();
+    }
+    const size_t index = rng_.below(machines_.size());
+    Machine& machine = *machines_[index];
+    if (!machine.up) {
+        if (chance(0.1)) {
+            start(index);
+        }
+        return;
+    }
+    if (chance(0.05)) {
+        ship(machine, 1 + rng_.below(8));
+    }
+    Process& process = *machine.processes[rng_.below(machine.processes.size())];
+    if (process.stopped) {
+        return;
+    }
+    burst_ = static_cast<uint32_t>(rng_.below(24));
+    process.fiber->resume();
+    check_words(machine);
+}
+
+// On each node, what is used and what was returned is never more than what it got.
+void World::check_words(Machine& machine) {
+    for (const OpenWall& open : walls_now(machine)) {
+        const Holding holding(machine.state.wall(open.slot), open.wall.day);
+        if (holding.word() > holding.got() || holding.gave() > holding.word()) {
+            fail("used " + std::to_string(holding.word()) + ", got " +
+                 std::to_string(holding.got()) + ", gave " + std::to_string(holding.gave()));
+        }
+    }
+}
+
+// ---- the end ----
+
+World::Outcome World::run() {
+    const double faults = std::array{0.0, 0.005, 0.02, 0.06}[rng_.below(4)];
+    for (size_t i = 200 + rng_.below(600); i > 0 && outcome_.violation.empty(); i--) {
+        step(faults);
+    }
+    if (outcome_.violation.empty()) {
+        settle_down();
+    }
+    if (postgres_.over_granted) {
+        fail("granted more than there is");
+    }
+    return outcome_;
+}
+
+// No more faults, and traffic for all: what can be reached is reached.
+void World::settle_down() {
+    quiet_ = true;
+    away_ = false;
+    for (size_t i = 0; i < machines_.size(); i++) {
+        machines_[i]->edition = edition_;
+        for (auto& process : machines_[i]->processes) {
+            process->stopped = false;
+        }
+    }
+    std::string missing;
+    for (int tick = 0; tick < 600; tick++) {
+        now_ += 250;
+        deliver();
+        for (size_t i = 0; i < machines_.size(); i++) {
+            if (machines_[i]->up && machines_[i]->mode() == FleetMode::fenced) {
+                stop(i, true);
+            }
+            if (!machines_[i]->up) {
+                start(i);
+            }
+            for (const auto& process : machines_[i]->processes) {
+                burst_ = 200;
+                process->fiber->resume();
+            }
+            check_words(*machines_[i]);
+            ship(*machines_[i], 1000);
+        }
+        if (!outcome_.violation.empty()) {
+            return;
+        }
+        if (tick % 10 == 9) {
+            forget_the_gone();
+            missing = shortfall();
+            if (missing.empty()) {
+                return;
+            }
+        }
+    }
+    tell_holdings();
+    if (!behind_midnight_) {
+        fall_short("not reached: " + missing);
+    }
+}
+
+void World::tell_holdings() const {
+    for (const auto& machine : machines_) {
+        for (const OpenWall& open : walls_now(*machine)) {
+            const Holding holding(machine->state.wall(open.slot), open.wall.day);
+            tell("node ", machine->node(), " ", text(open.wall), " word ", holding.word(), " got ",
+                 holding.got(), " gave ", holding.gave());
+        }
+    }
+    for (const auto& [wall, entry] : postgres_.walls()) {
+        tell(text(wall), " limit ", entry.wall.limit, " settled ", entry.wall.settled, " billed ",
+             entry.billed);
+        for (const auto& [node, account] : entry.accounts) {
+            tell("    node ", node, " got ", account.got, " gave ", account.gave, " billed ",
+                 account.billed, " denied ", account.denied);
+        }
+    }
+}
+
+void World::forget_the_gone() {
+    for (const auto& [node, record] : postgres_.nodes()) {
+        const bool there = std::ranges::any_of(
+            machines_, [&](const auto& machine) { return machine->node() == node; });
+        if (!there && !forgotten_.contains(node)) {
+            forget(node);
+            return;
+        }
+    }
+}
+
+// An ad group that is served although it has reached none of its limits.
+std::string World::shortfall() {
+    const Image image = editions_[edition_].image();
+    const Millis at = now_;
+    for (uint32_t i = 0; i < image.groups().size(); i++) {
+        bool reached = false;
+        std::string text = "group " + std::to_string(image.groups()[i].id);
+        for (const EventType type : {EventType::serve, EventType::impression, EventType::click}) {
+            for (const auto& [wall, n] : walls_of(image, i, type, at, at)) {
+                const auto& entry = postgres_.walls().at(wall);
+                const uint64_t room = wall.kind == SlotKind::budget ? entry.wall.quantum - 1 : 0;
+                const uint64_t used = std::max(entry.billed, entry.wall.settled);
+                reached = reached || used + lost_[wall] + room >= entry.wall.limit;
+                text += ", " + std::to_string(used) + " of " + std::to_string(entry.wall.limit) +
+                        " (" + std::to_string(lost_[wall]) + " lost)";
+            }
+        }
+        if (!reached) {
+            return text;
+        }
+    }
+    return {};
+}
+
+}  // namespace fleet_test
