@@ -40,7 +40,7 @@ public:
         }
     }
 
-    void add(const BookRow& row) {
+    void add(const StoredRow& row) {
         const uint32_t group = image_.find_group(row.ad_group);
         if (group == kNone) {
             return;
@@ -143,12 +143,12 @@ private:
 
 }  // namespace
 
-Rebuilt rebuild(const std::string& spool, const Books& books, const Image& image,
+Rebuilt rebuild(const std::string& spool, const StoredTotals& totals, const Image& image,
                 const Slots& slots, State state, const TokenLives& lives, ProcessId me,
                 Seconds now) {
     Rebuilt rebuilt;
     Rebuilder rebuilder(image, slots, state, lives, me, now);
-    for (const auto& row : books.rows) {
+    for (const auto& row : totals.rows) {
         rebuilder.add(row);
     }
     for (const auto& path : spool_segments(spool)) {
@@ -158,7 +158,7 @@ Rebuilt rebuild(const std::string& spool, const Books& books, const Image& image
         }
         rebuilt.segments++;
         each_event(text, [&](const Event& event) {
-            const bool stored = books.has(event_id(event));
+            const bool stored = totals.has(event_id(event));
             rebuilder.add(event, stored);
             rebuilt.events += stored ? 0 : 1;
         });

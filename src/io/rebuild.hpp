@@ -13,12 +13,12 @@
 namespace ads {
 
 struct Rebuilt {
-    uint64_t events = 0;  // of the spool, without those that the books have
+    uint64_t events = 0;  // of the spool, without those that the totals have
     uint32_t segments = 0;
 };
 
 // For a state that has counted nothing yet. May throw std::bad_alloc.
-Rebuilt rebuild(const std::string& spool, const Books& books, const Image& image,
+Rebuilt rebuild(const std::string& spool, const StoredTotals& totals, const Image& image,
                 const Slots& slots, State state, const TokenLives& lives, ProcessId me,
                 Seconds now);
 

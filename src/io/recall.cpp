@@ -28,11 +28,11 @@ class Asker {
 public:
     explicit Asker(const RecallConf& conf) : conf_(conf), pg_(alarm_) {}
 
-    bool ask(Books& books) {
+    bool ask(StoredTotals& totals) {
         // One snapshot: events stored meanwhile are in neither part.
         return pg_.connect(conf_.conninfo) &&
                done("BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY") &&
-               ask_rows(books) && ask_stored(books) && (!conf_.catalog || ask_catalog(books));
+               ask_rows(totals) && ask_stored(totals) && (!conf_.catalog || ask_catalog(totals));
     }
 
     const std::string& error() const noexcept { return pg_.error(); }
@@ -47,7 +47,7 @@ private:
         return value;
     }
 
-    bool ask_rows(Books& books) {
+    bool ask_rows(StoredTotals& totals) {
         const std::string sql =
             "SELECT campaign_id, ad_group_id, day, serves, impressions, viewables, clicks, "
             "conversions, spend_micro FROM ads.books((to_timestamp(" +
@@ -58,14 +58,14 @@ private:
         }
         for (int i = 0; i < PQntuples(found.get()); i++) {
             const auto at = [&](int column) { return number(found, i, column); };
-            books.rows.push_back({static_cast<Id>(at(0)), static_cast<Id>(at(1)),
-                                  static_cast<Day>(at(2)), at(3), at(4), at(5), at(6), at(7),
-                                  at(8)});
+            totals.rows.push_back({static_cast<Id>(at(0)), static_cast<Id>(at(1)),
+                                   static_cast<Day>(at(2)), at(3), at(4), at(5), at(6), at(7),
+                                   at(8)});
         }
         return true;
     }
 
-    bool ask_stored(Books& books) {
+    bool ask_stored(StoredTotals& totals) {
         std::vector<EventId> some;
         bool ok = true;
         for (const auto& path : spool_segments(conf_.spool)) {
@@ -76,15 +76,15 @@ private:
             each_event(text, [&](const Event& event) {
                 some.push_back(event_id(event));
                 if (some.size() == kBatch) {
-                    ok = ok && ask_stored(some, books);
+                    ok = ok && ask_stored(some, totals);
                     some.clear();
                 }
             });
         }
-        return ok && (some.empty() || ask_stored(some, books));
+        return ok && (some.empty() || ask_stored(some, totals));
     }
 
-    bool ask_stored(const std::vector<EventId>& some, Books& books) {
+    bool ask_stored(const std::vector<EventId>& some, StoredTotals& totals) {
         std::string sql = "SELECT n FROM ads.stored('{";
         for (const auto& id : some) {
             char uuid[kUuidChars];
@@ -99,19 +99,19 @@ private:
         }
         for (int i = 0; i < PQntuples(found.get()); i++) {
             if (const uint64_t place = number(found, i, 0); place >= 1 && place <= some.size()) {
-                books.stored.push_back(some[place - 1]);
+                totals.stored.push_back(some[place - 1]);
             }
         }
         return true;
     }
 
-    bool ask_catalog(Books& books) {
+    bool ask_catalog(StoredTotals& totals) {
         const PgResult found = pg_.query("SELECT ads.catalog()", conf_.longest);
         if (found == nullptr) {
             return false;
         }
-        books.catalog.assign(PQgetvalue(found.get(), 0, 0),
-                             static_cast<size_t>(PQgetlength(found.get(), 0, 0)));
+        totals.catalog.assign(PQgetvalue(found.get(), 0, 0),
+                              static_cast<size_t>(PQgetlength(found.get(), 0, 0)));
         return true;
     }
 
@@ -136,12 +136,12 @@ void put_list(std::string& to, const List& list) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGPIPE, SIG_DFL);
     std::string said;
-    Books books;
+    StoredTotals totals;
     Asker asker(conf);
-    if (asker.ask(books)) {
-        put_list(said, books.rows);
-        put_list(said, books.stored);
-        put_list(said, books.catalog);
+    if (asker.ask(totals)) {
+        put_list(said, totals.rows);
+        put_list(said, totals.stored);
+        put_list(said, totals.catalog);
         said.push_back(kDone);
     } else {
         said = asker.error();
@@ -203,11 +203,11 @@ private:
 
 }  // namespace
 
-bool Books::has(const EventId& id) const noexcept {
+bool StoredTotals::has(const EventId& id) const noexcept {
     return std::binary_search(stored.begin(), stored.end(), id);
 }
 
-bool recall(const RecallConf& conf, Books& books, std::string& error) {
+bool recall(const RecallConf& conf, StoredTotals& totals, std::string& error) {
     int ends[2];
     if (pipe(ends) != 0) {
         error = std::strerror(errno);
@@ -232,12 +232,12 @@ bool recall(const RecallConf& conf, Books& books, std::string& error) {
     while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
     }
     Reader reader(said);
-    if (ended && reader.list(books.rows) && reader.list(books.stored) &&
-        reader.list(books.catalog) && reader.ends()) {
-        std::sort(books.stored.begin(), books.stored.end());
+    if (ended && reader.list(totals.rows) && reader.list(totals.stored) &&
+        reader.list(totals.catalog) && reader.ends()) {
+        std::sort(totals.stored.begin(), totals.stored.end());
         return true;
     }
-    books = {};
+    totals = {};
     error = !ended         ? "timed out after " + std::to_string(conf.longest) + " ms"
             : said.empty() ? "the child process exited without an answer"
                            : std::move(said);

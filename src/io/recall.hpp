@@ -9,8 +9,8 @@
 
 namespace ads {
 
-// The books of an ad group on a local day, of all nodes together.
-struct BookRow {
+// The totals of an ad group on a local day, of all nodes together.
+struct StoredRow {
     Id campaign = 0;
     Id ad_group = 0;
     Day day = 0;  // 0: of all days
@@ -22,8 +22,8 @@ struct BookRow {
     uint64_t spend = 0;  // micro-cents
 };
 
-struct Books {
-    std::vector<BookRow> rows;
+struct StoredTotals {
+    std::vector<StoredRow> rows;
     std::vector<EventId> stored;  // of the spool's events those that the rows have, in order
     std::string catalog;          // the document, if it was asked for
 
@@ -40,6 +40,6 @@ struct RecallConf {
 
 // Queries in a child process: libpq may block for long, and a master has no thread to spare.
 // False: see `error`; the result is empty.
-bool recall(const RecallConf& conf, Books& books, std::string& error);
+bool recall(const RecallConf& conf, StoredTotals& totals, std::string& error);
 
 }  // namespace ads

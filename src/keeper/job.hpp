@@ -61,8 +61,8 @@ struct KeeperShared {
     KeeperShared(KeeperConf given, ProcessId process)
         : conf(std::move(given)),
           me(process),
-          share(conf.target.state.head().keeper),
-          active(share, me, conf.configuration) {}
+          words(conf.target.state.head().keeper),
+          active(words, me, conf.configuration) {}
 
     // Whether this is the newest configuration of the zone: no other one publishes.
     bool may_publish() const noexcept {
@@ -71,7 +71,7 @@ struct KeeperShared {
 
     const KeeperConf conf;
     const ProcessId me;
-    KeeperShare& share;
+    KeeperWords& words;
     ActiveKeeper active;
     Alarm alarm;  // of all threads
     KeeperLog log;

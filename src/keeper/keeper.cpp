@@ -223,7 +223,7 @@ bool Keeper::start() {
 
 void Keeper::stop() noexcept {
     shared_->alarm.stop();
-    ring(shared_->share);
+    ring(shared_->words);
     for (auto& running : jobs_) {
         running->thread.end(*running->job);
     }
@@ -236,9 +236,9 @@ void Keeper::leave() noexcept {
     shared_->conf.target.zone.head().keeper.end(shared_->me);
 }
 
-uint32_t ring(KeeperShare& share) noexcept {
-    const uint32_t number = share.bell.fetch_add(1) + 1;
-    syscall(SYS_futex, &share.bell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+uint32_t ring(KeeperWords& words) noexcept {
+    const uint32_t number = words.bell.fetch_add(1) + 1;
+    syscall(SYS_futex, &words.bell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
     return number;
 }
 

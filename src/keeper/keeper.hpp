@@ -35,6 +35,6 @@ private:
 };
 
 // Asks the active keeper of a state for a round at once. The number to wait for.
-uint32_t ring(KeeperShare& share) noexcept;
+uint32_t ring(KeeperWords& words) noexcept;
 
 }  // namespace ads

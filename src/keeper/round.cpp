@@ -22,8 +22,8 @@ constexpr Millis kAdoptEvery = 1000;
 constexpr Millis kSumsEvery = 5000;
 constexpr Millis kOrphansEvery = 10'000;
 
-void wait_for_bell(KeeperShare& share, uint32_t heard) noexcept {
-    syscall(SYS_futex, &share.bell, FUTEX_WAIT, heard, &kTick, nullptr, 0);
+void wait_for_bell(KeeperWords& words, uint32_t heard) noexcept {
+    syscall(SYS_futex, &words.bell, FUTEX_WAIT, heard, &kTick, nullptr, 0);
 }
 
 }  // namespace
@@ -36,18 +36,18 @@ Round::Round(std::shared_ptr<KeeperShared> shared)
 
 void Round::work() {
     while (!shared_->alarm.stopped()) {
-        const uint32_t heard = shared_->share.bell.load();
-        if (heard != shared_->share.answered.load()) {
+        const uint32_t heard = shared_->words.bell.load();
+        if (heard != shared_->words.answered.load()) {
             last_adoption_ = 0;
         }
         round();
-        wait_for_bell(shared_->share, heard);
+        wait_for_bell(shared_->words, heard);
     }
     rest();
 }
 
 void Round::round() {
-    const uint32_t heard = shared_->share.bell.load();
+    const uint32_t heard = shared_->words.bell.load();
     if (!shared_->active.hold(static_cast<uint64_t>(monotonic()), process_alive)) {
         rest();
         return;
@@ -60,7 +60,7 @@ void Round::round() {
         }
         pace();
     }
-    shared_->share.answered.store(heard);
+    shared_->words.answered.store(heard);
 }
 
 // A reader of an image delays the publication after the next: only the active keeper reads one.

@@ -9,7 +9,7 @@
 namespace ads {
 
 // In the state. All zero: there was none yet.
-struct KeeperShare {
+struct KeeperWords {
     std::atomic<uint64_t> active;          // {term : 32, pid : 32}; pid 0: nobody
     std::atomic<uint64_t> beat;            // of the active one, monotonic milliseconds
     std::atomic<uint32_t> configuration;   // the number of its configuration
@@ -36,26 +36,26 @@ struct KeeperShare {
 // One keeper's claim to be the active one.
 class ActiveKeeper {
 public:
-    ActiveKeeper(KeeperShare& share, ProcessId me, uint32_t configuration) noexcept
-        : share_(share), me_(pid_of(me)), configuration_(configuration) {}
+    ActiveKeeper(KeeperWords& words, ProcessId me, uint32_t configuration) noexcept
+        : words_(words), me_(pid_of(me)), configuration_(configuration) {}
 
     // Becomes the active one, or stays it: the same call. Takes over from one that is silent, or
     // that has an older configuration.
     bool hold(uint64_t now, Alive alive) noexcept {
-        uint64_t word = share_.active.load();
+        uint64_t word = words_.active.load();
         if (word != 0 && word == mine_.load(std::memory_order_relaxed)) {
-            share_.beat.store(now);
+            words_.beat.store(now);
             return true;
         }
-        if (share_.taken(now, alive) && share_.configuration.load() >= configuration_) {
+        if (words_.taken(now, alive) && words_.configuration.load() >= configuration_) {
             return false;
         }
         const uint64_t next = ((word >> 32) + 1) << 32 | me_;
-        if (!share_.active.compare_exchange_strong(word, next)) {
+        if (!words_.active.compare_exchange_strong(word, next)) {
             return false;
         }
-        share_.configuration.store(configuration_);
-        share_.beat.store(now);
+        words_.configuration.store(configuration_);
+        words_.beat.store(now);
         mine_.store(next);
         return true;
     }
@@ -63,17 +63,17 @@ public:
     // Whether it still is.
     bool holds() const noexcept {
         const uint64_t mine = mine_.load();
-        return mine != 0 && share_.active.load() == mine;
+        return mine != 0 && words_.active.load() == mine;
     }
 
     void give_up() noexcept {
         if (uint64_t word = mine_.exchange(0); word != 0) {
-            share_.active.compare_exchange_strong(word, word >> 32 << 32);
+            words_.active.compare_exchange_strong(word, word >> 32 << 32);
         }
     }
 
 private:
-    KeeperShare& share_;
+    KeeperWords& words_;
     const uint32_t me_;
     const uint32_t configuration_;
     std::atomic<uint64_t> mine_{0};  // the word that this one has written

@@ -43,7 +43,7 @@ struct alignas(64) WorkerSlot {
 
 enum class Claim : uint8_t {
     fresh,      // ours to write and count
-    duplicate,  // counted before, or claimed by us in this very turn
+    duplicate,  // counted before, or claimed by us in this cycle
     busy,       // another worker is at it: ask again in a moment
 };
 

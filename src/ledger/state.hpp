@@ -81,7 +81,7 @@ struct StateHead {
     SpoolCounts spool;
     SharedTraffic traffic;
     HealthStates health_states;
-    KeeperShare keeper;
+    KeeperWords keeper;
     FleetState fleet;
 };
 // So much is kept for it: a field that is added at its end is zero in the files that are there.

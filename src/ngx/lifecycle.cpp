@@ -97,11 +97,11 @@ bool state_is_new(const Setup& setup) noexcept {
 }
 
 // What PostgreSQL has of a state that was lost, and with it the catalog that was saved there.
-Books recall_books(ngx_cycle_t* cycle, MainConf& conf) {
+StoredTotals recall_totals(ngx_cycle_t* cycle, MainConf& conf) {
     auto& setup = *conf.setup;
-    Books books;
+    StoredTotals totals;
     if (!state_is_new(setup) || conf.postgres.len == 0) {
-        return books;
+        return totals;
     }
     RecallConf recalled;
     recalled.conninfo.assign(view(conf.postgres));
@@ -109,13 +109,13 @@ Books recall_books(ngx_cycle_t* cycle, MainConf& conf) {
     recalled.catalog = setup.placeholder;
     recalled.longest = std::min(static_cast<Millis>(conf.timeout), recalled.longest);
     recalled.now = clock_of(conf) / 1000;
-    if (std::string error; !recall(recalled, books, error)) {
+    if (std::string error; !recall(recalled, totals, error)) {
         ngx_log_error(
             NGX_LOG_WARN, cycle->log, 0,
             "ads: the state is new and the counters cannot be restored from PostgreSQL: %s",
             error.c_str());
     }
-    return books;
+    return totals;
 }
 
 // A node that has no catalog yet need not wait for its workers to fetch it.
@@ -138,19 +138,20 @@ void use_catalog(ngx_cycle_t* cycle, MainConf& conf, const std::string& text) {
 }
 
 // Where the state folder was lost, the spool and PostgreSQL tell what was.
-void rebuild_state(ngx_cycle_t* cycle, MainConf& conf, const Books& books) noexcept {
+void rebuild_state(ngx_cycle_t* cycle, MainConf& conf, const StoredTotals& totals) noexcept {
     auto& setup = *conf.setup;
     if (!state_is_new(setup)) {
         return;
     }
     with_image(conf, [&](const Image& image, const Slots& slots) {
-        const Rebuilt rebuilt = rebuild(setup.spool_folder, books, image, slots, setup.target.state,
-                                        conf.lives, this_process(), clock_of(conf) / 1000);
-        if (rebuilt.events > 0 || !books.rows.empty()) {
+        const Rebuilt rebuilt =
+            rebuild(setup.spool_folder, totals, image, slots, setup.target.state, conf.lives,
+                    this_process(), clock_of(conf) / 1000);
+        if (rebuilt.events > 0 || !totals.rows.empty()) {
             ngx_log_error(NGX_LOG_NOTICE, cycle->log, 0,
                           "ads: the state is new: counters restored from %uL events in %uD spool "
                           "segments and %uz rows of PostgreSQL",
-                          rebuilt.events, rebuilt.segments, books.rows.size());
+                          rebuilt.events, rebuilt.segments, totals.rows.size());
         }
     });
 }
@@ -205,10 +206,10 @@ ngx_int_t init_module(ngx_cycle_t* cycle) {
     setup.target.state = setup.has_file ? setup.file.state() : zone_state(setup.target.zone);
     setup.epoch = setup.target.zone.head().epoch.fetch_add(1) + 1;
     setup.configuration = setup.target.state.head().keeper.configurations.fetch_add(1) + 1;
-    const Books books = recall_books(cycle, *conf);
-    use_catalog(cycle, *conf, books.catalog);
+    const StoredTotals totals = recall_totals(cycle, *conf);
+    use_catalog(cycle, *conf, totals.catalog);
     publish_first(cycle, *conf);
-    rebuild_state(cycle, *conf, books);
+    rebuild_state(cycle, *conf, totals);
     pace_first(*conf);
     return add_keeper_process(cycle, *conf) ? NGX_OK : NGX_ERROR;
 }

@@ -53,7 +53,7 @@ void check(bool holds) {
     }
 }
 
-struct Books {
+struct StoredTotals {
     bool toss(uint32_t) { return rng.below(8) > 0; }
     bool allows(uint32_t, uint32_t) { return rng.below(8) > 0; }
     Reason take(const Pick&) {
@@ -89,7 +89,7 @@ struct World {
 };
 
 void check_page(World& world, const Request& request, const Page& before, const Page& page,
-                const Books& books) {
+                const StoredTotals& books) {
     const Image& image = world.view.image();
     check(page.filled() == books.held);
     std::vector<uint32_t> creatives;
@@ -155,7 +155,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                           .keys = serve.keys,
                           .session = lines[3]};
     Rng rng(data[0]);
-    Books books{rng};
+    StoredTotals books{rng};
     Page page;
     for (const Id id : serve.shown) {
         page.add_shown(world.view.image(), id);

@@ -62,7 +62,7 @@ inline std::string document(const std::vector<std::string>& campaigns,
 }
 
 // Notes what is asked for and refuses what it is told to.
-struct Books {
+struct Tally {
     bool toss(uint32_t) { return true; }
     bool allows(uint32_t, uint32_t) { return true; }
     MicroCents ecpm(uint32_t) { return 0; }
@@ -103,10 +103,10 @@ public:
     Rng& rng() { return rng_; }
 
     // The id of the group that is served, 0: none.
-    Id serve(Page& page, Books& books, const std::string& slug = "p") {
+    Id serve(Page& page, Tally& tally, const std::string& slug = "p") {
         const uint32_t placement = image().find_placement(slug);
         EXPECT_NE(placement, kNone) << slug;
-        decide(view_, {.now = kNow * 1000}, {&placement, 1}, page, rng_, books);
+        decide(view_, {.now = kNow * 1000}, {&placement, 1}, page, rng_, tally);
         const Pick& pick = page.picks().back();
         if (!pick.filled()) {
             return 0;
@@ -118,9 +118,9 @@ public:
     }
     Id serve(const std::string& slug = "p") {
         Page page;
-        Books books;
-        const Id id = serve(page, books, slug);
-        EXPECT_EQ(books.taken.size(), id == 0 ? 0u : 1u) << "only what is served is taken";
+        Tally tally;
+        const Id id = serve(page, tally, slug);
+        EXPECT_EQ(tally.taken.size(), id == 0 ? 0u : 1u) << "only what is served is taken";
         return id;
     }
     Id serve_at(Seconds at, const std::string& slug = "p") {

@@ -21,7 +21,7 @@ constexpr milliseconds kPatience(200);  // so often a stop is looked for
 constexpr size_t kReasonsShown = 10;
 
 struct Options {
-    DispatchOptions work;
+    DispatchOptions dispatch;
     std::vector<std::string> allowed;
     std::string timeout = "2s";
     std::string backoff = "30s";
@@ -51,20 +51,20 @@ std::string totals_text(const DispatchTotals& totals) {
 
 class Daemon {
 public:
-    explicit Daemon(const Options& options) : options_(options), dispatcher_(options.work) {}
+    explicit Daemon(const Options& options) : options_(options), dispatcher_(options.dispatch) {}
 
     Exit run() {
         log_line("dispatch", fmt::format("started as {}, up to {} at once", dispatcher_.instance(),
-                                         options_.work.parallel));
+                                         options_.dispatch.parallel));
         manager_.say("READY=1");
         while (!stop_.within(milliseconds(0))) {
-            turn(true);
+            step(true);
         }
         manager_.say("STOPPING=1");
         // Requests in progress end within their time limit and are reported.
-        const auto end = Clock::now() + options_.work.limits.timeout + milliseconds(5000);
+        const auto end = Clock::now() + options_.dispatch.limits.timeout + milliseconds(5000);
         while (dispatcher_.busy() && Clock::now() < end) {
-            turn(false);
+            step(false);
         }
         log_line("dispatch", fmt::format("stopped: {}", totals_text(dispatcher_.totals())));
         return Exit::ok;
@@ -73,11 +73,11 @@ public:
 private:
     using Clock = std::chrono::steady_clock;
 
-    void turn(bool take) {
+    void step(bool take) {
         const auto began = Clock::now();
         bool more = false;
         try {
-            more = dispatcher_.turn(kPatience, take);
+            more = dispatcher_.step(kPatience, take);
             if (!trouble_.empty()) {
                 log_line("dispatch", "connected to PostgreSQL again");
             }
@@ -97,7 +97,7 @@ private:
         }
         // Nothing to do, or no connection: wait for the next poll.
         if (!more) {
-            const auto rest = options_.work.poll - (Clock::now() - began);
+            const auto rest = options_.dispatch.poll - (Clock::now() - began);
             stop_.within(std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(rest)));
         }
     }
@@ -119,9 +119,9 @@ private:
 };
 
 Exit run_once(const Options& options) {
-    Dispatcher dispatcher(options.work);
+    Dispatcher dispatcher(options.dispatch);
     try {
-        while (dispatcher.turn(kPatience, true)) {
+        while (dispatcher.step(kPatience, true)) {
         }
     } catch (const SqlError& e) {
         throw explained(e);
@@ -135,16 +135,16 @@ Exit run_once(const Options& options) {
 }
 
 Exit run(Options& options) {
-    options.work.limits.timeout = *parse_timeout(options.timeout);
-    options.work.limits.verbose = options.work.verbose;
-    options.work.backoff = *parse_timeout(options.backoff);
-    options.work.lease = *parse_timeout(options.lease);
-    options.work.poll = *parse_timeout(options.poll);
-    if (options.work.lease < 2 * options.work.limits.timeout) {
+    options.dispatch.limits.timeout = *parse_timeout(options.timeout);
+    options.dispatch.limits.verbose = options.dispatch.verbose;
+    options.dispatch.backoff = *parse_timeout(options.backoff);
+    options.dispatch.lease = *parse_timeout(options.lease);
+    options.dispatch.poll = *parse_timeout(options.poll);
+    if (options.dispatch.lease < 2 * options.dispatch.limits.timeout) {
         throw Failure(Exit::usage, "--lease must be twice as long as --timeout, or longer.");
     }
     for (const auto& text : options.allowed) {
-        options.work.limits.allowed.push_back(*parse_allowed(text));
+        options.dispatch.limits.allowed.push_back(*parse_allowed(text));
     }
     return options.once ? run_once(options) : Daemon(options).run();
 }
@@ -199,7 +199,7 @@ void show_status_json(const Rows& status, const Rows& reasons) {
 }
 
 Exit status(const Options& options) {
-    Database database(options.work.database, "nginx-ads dispatch");
+    Database database(options.dispatch.database, "nginx-ads dispatch");
     try {
         const Rows figures = database.run(kStatus);
         const Rows reasons = database.run(kReasons, {std::to_string(kReasonsShown)});
@@ -214,7 +214,7 @@ Exit retry(const Options& options) {
     if (options.all == !options.creative.empty()) {
         throw Failure(Exit::usage, "\"nginx-ads dispatch retry\" needs --creative or --all.");
     }
-    Database database(options.work.database, "nginx-ads dispatch");
+    Database database(options.dispatch.database, "nginx-ads dispatch");
     try {
         const std::string creative =
             options.all ? "" : found_id(database, Kind::creative, options.creative);
@@ -247,20 +247,20 @@ Validator is_network() {
 }
 
 void add_database(Arguments* sub, const std::shared_ptr<Options>& options) {
-    sub->add_option("--db,--database", options->work.database, kDatabaseHelp)
+    sub->add_option("--db,--database", options->dispatch.database, kDatabaseHelp)
         ->option_text("CONNINFO");
 }
 
 void add_limits(Arguments* sub, const std::shared_ptr<Options>& options) {
-    DispatchOptions& work = options->work;
+    DispatchOptions& dispatch = options->dispatch;
     const auto time = [&](const char* name, std::string& value, const char* what) {
         sub->add_option(name, value, what)->check(is_timeout())->option_text("TIME");
     };
-    sub->add_option("--parallel", work.parallel, "Number of concurrent requests (default 64)")
+    sub->add_option("--parallel", dispatch.parallel, "Number of concurrent requests (default 64)")
         ->check(whole_number(1, 256))
         ->option_text("N");
     time("--timeout", options->timeout, "Time limit of a request (default 2s)");
-    sub->add_option("--tries", work.tries, "Number of attempts (default 6)")
+    sub->add_option("--tries", dispatch.tries, "Number of attempts (default 6)")
         ->check(whole_number(1, 20))
         ->option_text("N");
     time("--backoff", options->backoff,
@@ -268,7 +268,7 @@ void add_limits(Arguments* sub, const std::shared_ptr<Options>& options) {
     time("--lease", options->lease,
          "Time after which another dispatcher may take a pixel (default 60s)");
     time("--poll", options->poll, "Interval of looking for new pixels (default 1s)");
-    sub->add_option("--redirects", work.limits.redirects,
+    sub->add_option("--redirects", dispatch.limits.redirects,
                     "Number of redirects to follow (default 0)")
         ->check(whole_number(0, 5))
         ->option_text("N");
@@ -282,11 +282,11 @@ void add_network(Arguments* sub, const std::shared_ptr<Options>& options) {
         ->allow_extra_args(false)
         ->check(is_network())
         ->option_text("NETWORK[:PORT]");
-    sub->add_option("--ca-file", options->work.limits.ca_file,
+    sub->add_option("--ca-file", options->dispatch.limits.ca_file,
                     "File of trusted CA certificates, in place of the system's")
         ->check(existing_file())
         ->option_text("FILE");
-    sub->add_option("--resolve", options->work.resolve,
+    sub->add_option("--resolve", options->dispatch.resolve,
                     "Addresses of a host, in place of DNS; may be repeated, for a second "
                     "answer, too")
         ->allow_extra_args(false)
@@ -305,12 +305,14 @@ void add_dispatch(Arguments& app, Command& chosen) {
     add_database(daemon, options);
     add_limits(daemon, options);
     add_network(daemon, options);
-    daemon->add_option("--instance", options->work.instance, "Name in the queue (default HOST:PID)")
+    daemon
+        ->add_option("--instance", options->dispatch.instance,
+                     "Name in the queue (default HOST:PID)")
         ->option_text("NAME");
     auto* once =
         daemon->add_flag("--once", options->once, "Process what is due and exit; for cron");
     daemon->add_flag("--json", options->json, "Print JSON")->needs(once);
-    daemon->add_flag("--verbose", options->work.verbose, "Log connections and failed attempts");
+    daemon->add_flag("--verbose", options->dispatch.verbose, "Log connections and failed attempts");
     daemon->footer(
         "Only https on port 443, only public addresses, no proxy, no cookies. Any number of\n"
         "dispatchers may run, on any number of machines. The log is on standard error.\n"

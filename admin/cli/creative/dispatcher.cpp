@@ -244,7 +244,7 @@ void Dispatcher::report_outcomes() {
     outcomes_.clear();
 }
 
-bool Dispatcher::turn(milliseconds time, bool take) {
+bool Dispatcher::step(milliseconds time, bool take) {
     const size_t taken = take ? this->take() : 0;
     const auto ended = fetcher_.wait(time);
     for (const auto& fetched : ended) {

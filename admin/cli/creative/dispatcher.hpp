@@ -66,7 +66,7 @@ public:
     // Takes what is due, goes on with what is under way, reports what has ended. Waits
     // for at most that long. Throws SqlError if the connection is lost: what ended is
     // kept and reported later. Returns whether there may be more to do.
-    bool turn(std::chrono::milliseconds time, bool take);
+    bool step(std::chrono::milliseconds time, bool take);
     void disconnect() { database_.reset(); }
     bool busy() const noexcept { return fetcher_.in_flight() > 0 || !outcomes_.empty(); }
 

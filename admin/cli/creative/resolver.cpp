@@ -93,11 +93,11 @@ bool Given::add(std::string_view entry) {
     if (end == entry.npos) {
         return false;
     }
-    auto& turns = answers_[host_key(entry.substr(0, end))];
-    if (turns.empty()) {
-        turns.emplace_back();
+    auto& answers = answers_[host_key(entry.substr(0, end))];
+    if (answers.empty()) {
+        answers.emplace_back();
     }
-    add_addresses(turns.back(), entry.substr(end + 1));
+    add_addresses(answers.back(), entry.substr(end + 1));
     return true;
 }
 

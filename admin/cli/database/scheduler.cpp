@@ -1,5 +1,5 @@
 // nginx-ads scheduler: what happens to campaigns and experiments by itself. Each
-// task has its turns; a turn is done by one of all schedulers, in one transaction
+// task has its runs; a run is done by one of all schedulers, in one transaction
 // together with the row that says so.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -44,9 +44,9 @@ std::string_view tag_of(std::string_view task) {
 }
 
 // "2 activated (7, 9), 1 resumed (4)"
-std::string shown(const Deeds& deeds) {
+std::string shown(const Actions& actions) {
     std::vector<std::string> parts;
-    for (const auto& [action, names] : deeds) {
+    for (const auto& [action, names] : actions) {
         const size_t some = std::min(names.size(), kNamesShown);
         parts.push_back(fmt::format(
             "{} {} ({}{})", names.size(), action,
@@ -59,9 +59,9 @@ std::string shown(const Deeds& deeds) {
 Scheduler scheduler_of(const Options& options, const std::string& instance,
                        std::function<bool()> stop) {
     return {{options.database, instance, options.event_days},
-            {[&options](const std::string& task, const Deeds& deeds) {
-                 if (options.verbose || !deeds.empty()) {
-                     log_line(tag_of(task), fmt::format("{}: {}", task, shown(deeds)));
+            {[&options](const std::string& task, const Actions& actions) {
+                 if (options.verbose || !actions.empty()) {
+                     log_line(tag_of(task), fmt::format("{}: {}", task, shown(actions)));
                  }
              },
              [](const std::string& task, const std::string& trouble) {
@@ -88,12 +88,12 @@ Exit tick_once(const Options& options) {
     if (options.json) {
         const Json root(json_object());
         json_object_set_new(root.get(), "instance", text_json(instance));
-        json_object_set_new(root.get(), "runs", number_json(totals.turns));
+        json_object_set_new(root.get(), "runs", number_json(totals.runs));
         json_object_set_new(root.get(), "changes", number_json(totals.changes));
         json_object_set_new(root.get(), "failures", number_json(totals.failures));
         print_json(root);
     } else {
-        out().put(fmt::format("{} done, {}, {} failed\n", counted(totals.turns, "task"),
+        out().put(fmt::format("{} done, {}, {} failed\n", counted(totals.runs, "task"),
                               counted(totals.changes, "change"), totals.failures));
     }
     return totals.failures == 0 ? Exit::ok : Exit::failed;
@@ -119,7 +119,7 @@ public:
         } while (!stopped_by(next));
         manager_.say("STOPPING=1");
         log_line("scheduler", fmt::format("stopped after {}: {}, {}, {} failed",
-                                          counted(ticks_, "tick"), counted(totals_.turns, "task"),
+                                          counted(ticks_, "tick"), counted(totals_.runs, "task"),
                                           counted(totals_.changes, "change"), totals_.failures));
         return Exit::ok;
     }
@@ -132,7 +132,7 @@ private:
         ticks_++;
         try {
             const Totals totals = scheduler_.tick();
-            totals_.turns += totals.turns;
+            totals_.runs += totals.runs;
             totals_.changes += totals.changes;
             totals_.failures += totals.failures;
             if (!trouble_.empty()) {

@@ -134,23 +134,23 @@ void add_budgets(const json_t* status, Facts& facts, catalog::Document& document
 }  // namespace
 
 void add_database_facts(Database& database, Facts& facts) {
-    const Rows books = database.run(
+    const Rows stored = database.run(
         "SELECT s.ad_group_id, sum(s.serves) FILTER (WHERE t.today), "
         "sum(s.impressions) FILTER (WHERE t.today), sum(s.clicks) FILTER (WHERE t.today), "
         "sum(s.spend_micro) FILTER (WHERE t.today)::bigint, sum(s.serves), sum(s.impressions), "
         "sum(s.clicks), sum(s.conversions) FILTER (WHERE t.today) FROM ads.daily_spend s "
         "JOIN ads.campaigns c ON c.id = s.campaign_id, "
         "LATERAL (SELECT s.day = (ads.now() AT TIME ZONE c.timezone)::date AS today) t GROUP BY 1");
-    for (size_t i = 0; i < books.size(); i++) {
-        auto& delivered = facts.delivered[static_cast<Id>(whole(books, i, 0))];
-        delivered = {.serves = whole(books, i, 1),
-                     .impressions = whole(books, i, 2),
-                     .clicks = whole(books, i, 3),
-                     .conversions = whole(books, i, 8),
-                     .spend = static_cast<MicroCents>(whole(books, i, 4)),
-                     .all_serves = whole(books, i, 5),
-                     .all_impressions = whole(books, i, 6),
-                     .all_clicks = whole(books, i, 7)};
+    for (size_t i = 0; i < stored.size(); i++) {
+        auto& delivered = facts.delivered[static_cast<Id>(whole(stored, i, 0))];
+        delivered = {.serves = whole(stored, i, 1),
+                     .impressions = whole(stored, i, 2),
+                     .clicks = whole(stored, i, 3),
+                     .conversions = whole(stored, i, 8),
+                     .spend = static_cast<MicroCents>(whole(stored, i, 4)),
+                     .all_serves = whole(stored, i, 5),
+                     .all_impressions = whole(stored, i, 6),
+                     .all_clicks = whole(stored, i, 7)};
     }
     const Rows seen = database.run(
         "SELECT placement, country, device, sum(events)::bigint FROM ads.event_hours "

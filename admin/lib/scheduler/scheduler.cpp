@@ -9,12 +9,12 @@ namespace ads::admin {
 
 namespace {
 
-constexpr size_t kTurnsAtOnce = 500;  // of one task: time zones have fewer midnights
+constexpr size_t kRunsAtOnce = 500;  // of one task: time zones have fewer midnights
 constexpr const char* kMoment = R"('YYYY-MM-DD"T"HH24:MI:SS"Z"')";
 
-uint64_t count_of(const Deeds& deeds) {
+uint64_t count_of(const Actions& actions) {
     uint64_t count = 0;
-    for (const auto& [action, names] : deeds) {
+    for (const auto& [action, names] : actions) {
         count += names.size();
     }
     return count;
@@ -32,7 +32,7 @@ Totals Scheduler::tick() {
         "ORDER BY place");
     for (size_t i = 0; i < due.size(); i++) {
         const std::string task(due.at(i, 0));
-        for (size_t n = 0; n < kTurnsAtOnce && turn(task, totals); n++) {
+        for (size_t n = 0; n < kRunsAtOnce && run_once(task, totals); n++) {
             if (sink_.stop && sink_.stop()) {
                 return totals;
             }
@@ -42,9 +42,9 @@ Totals Scheduler::tick() {
 }
 
 // Whether there was one, and it went well.
-bool Scheduler::turn(const std::string& task, Totals& totals) {
+bool Scheduler::run_once(const std::string& task, Totals& totals) {
     std::string due;
-    Deeds deeds;
+    Actions actions;
     try {
         Transaction transaction(*database_);
         database_->run("SET TRANSACTION ISOLATION LEVEL READ COMMITTED");
@@ -54,9 +54,9 @@ bool Scheduler::turn(const std::string& task, Totals& totals) {
         if (due.empty()) {
             return false;
         }
-        deeds = work(task, due);
+        actions = run_task(task, due);
         database_->run("SELECT ads.finish_turn($1, $2, $3)",
-                       {task, due, std::to_string(count_of(deeds))});
+                       {task, due, std::to_string(count_of(actions))});
         transaction.commit();
     } catch (const SqlError& e) {
         if (e.lost()) {
@@ -66,30 +66,30 @@ bool Scheduler::turn(const std::string& task, Totals& totals) {
         failed(task, due, explained(e).what());
         return false;
     }
-    totals.turns++;
-    totals.changes += count_of(deeds);
-    sink_.done(task, deeds);
+    totals.runs++;
+    totals.changes += count_of(actions);
+    sink_.done(task, actions);
     return true;
 }
 
-Deeds Scheduler::work(const std::string& task, const std::string& due) {
-    Deeds deeds;
+Actions Scheduler::run_task(const std::string& task, const std::string& due) {
+    Actions actions;
     if (task == "check-experiments") {
         Verdicts verdicts = check_experiments(*database_);
         for (const auto& problem : verdicts.broken) {
             sink_.trouble(task, fmt::format("{}: {}", task, problem));
         }
         if (!verdicts.completed.empty()) {
-            deeds["completed"] = std::move(verdicts.completed);
+            actions["completed"] = std::move(verdicts.completed);
         }
-        return deeds;
+        return actions;
     }
     const Rows rows = database_->run("SELECT action, what FROM ads.do_turn($1, $2, $3)",
                                      {task, due, std::to_string(options_.event_days)});
     for (size_t i = 0; i < rows.size(); i++) {
-        deeds[std::string(rows.at(i, 0))].push_back(printable(rows.at(i, 1)));
+        actions[std::string(rows.at(i, 0))].push_back(printable(rows.at(i, 1)));
     }
-    return deeds;
+    return actions;
 }
 
 void Scheduler::failed(const std::string& task, const std::string& due, const std::string& why) {

@@ -1,4 +1,4 @@
-// What happens to campaigns and experiments by itself. Each task has its turns; a turn is done by
+// What happens to campaigns and experiments by itself. Each task has its runs; a run is done by
 // one of all schedulers, in one transaction together with the row that says so.
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace ads::admin {
 
-// What a turn did: each action with those it was done to.
-using Deeds = std::map<std::string, std::vector<std::string>>;
+// What a run did: each action with those it was done to.
+using Actions = std::map<std::string, std::vector<std::string>>;
 
 struct SchedulerOptions {
     std::string database;
@@ -21,22 +21,22 @@ struct SchedulerOptions {
     int event_days = 395;
 };
 
-// Gets what became of a turn.
-struct TurnSink {
-    std::function<void(const std::string& task, const Deeds& deeds)> done;
+// Gets what became of a run.
+struct TaskSink {
+    std::function<void(const std::string& task, const Actions& actions)> done;
     std::function<void(const std::string& task, const std::string& trouble)> trouble;
-    std::function<bool()> stop;  // asked between turns; empty: never
+    std::function<bool()> stop;  // asked between runs; empty: never
 };
 
 struct Totals {
-    uint64_t turns = 0;
+    uint64_t runs = 0;
     uint64_t changes = 0;
     uint64_t failures = 0;
 };
 
 class Scheduler {
 public:
-    Scheduler(SchedulerOptions options, TurnSink sink)
+    Scheduler(SchedulerOptions options, TaskSink sink)
         : options_(std::move(options)), sink_(std::move(sink)) {}
 
     // Does what is due; connects if that is needed. Throws SqlError if the connection is lost on
@@ -45,16 +45,16 @@ public:
     void disconnect() { database_.reset(); }
 
 private:
-    bool turn(const std::string& task, Totals& totals);
-    Deeds work(const std::string& task, const std::string& due);
+    bool run_once(const std::string& task, Totals& totals);
+    Actions run_task(const std::string& task, const std::string& due);
     void failed(const std::string& task, const std::string& due, const std::string& why);
 
     const SchedulerOptions options_;
-    const TurnSink sink_;
+    const TaskSink sink_;
     std::unique_ptr<Database> database_;
 };
 
-// Each task with its last turn and its next one: task, every_seconds, due_at, seconds, instance,
+// Each task with its last run and its next one: task, every_seconds, due_at, seconds, instance,
 // changed, next_due, error, failed_at, attempts.
 Rows scheduler_status(Database& database);
 

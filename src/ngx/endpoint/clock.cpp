@@ -63,9 +63,9 @@ ngx_int_t await_catalog(Worker& worker, ngx_http_request_t* r, RequestCtx*) noex
 }
 
 // Only here a worker waits for the keeper.
-void wait_for_keeper(KeeperShare& share) noexcept {
-    const uint32_t number = ring(share);
-    for (int i = 0; i < 10'000 && static_cast<int32_t>(share.answered.load() - number) < 0; i++) {
+void wait_for_keeper(KeeperWords& words) noexcept {
+    const uint32_t number = ring(words);
+    for (int i = 0; i < 10'000 && static_cast<int32_t>(words.answered.load() - number) < 0; i++) {
         const timespec pause{0, 1'000'000};
         nanosleep(&pause, nullptr);
     }

@@ -213,7 +213,7 @@ ngx_int_t decide_and_answer(Worker& worker, ngx_http_request_t* r, RequestCtx* c
 }  // namespace
 
 ngx_int_t serve_handler(ngx_http_request_t* r) {
-    if (const ngx_int_t rc = share(r, "GET, HEAD"); rc != NGX_DECLINED) {
+    if (const ngx_int_t rc = apply_cors(r, "GET, HEAD"); rc != NGX_DECLINED) {
         return rc;
     }
     if ((r->method & (NGX_HTTP_GET | NGX_HTTP_HEAD)) == 0) {

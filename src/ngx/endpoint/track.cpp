@@ -259,7 +259,7 @@ ngx_int_t track(Worker& worker, ngx_http_request_t* r, RequestCtx* ctx) noexcept
 }  // namespace
 
 ngx_int_t track_handler(ngx_http_request_t* r) {
-    if (const ngx_int_t rc = share(r, "GET, HEAD, POST"); rc != NGX_DECLINED) {
+    if (const ngx_int_t rc = apply_cors(r, "GET, HEAD, POST"); rc != NGX_DECLINED) {
         return rc;
     }
     if ((r->method & (NGX_HTTP_GET | NGX_HTTP_HEAD | NGX_HTTP_POST)) == 0) {

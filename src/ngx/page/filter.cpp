@@ -101,7 +101,7 @@ bool set_visitor(ngx_http_request_t* r, PageCtx& page) noexcept {
     return !visitor->fresh_session || set_session(r, *visitor);
 }
 
-// Whether the body comes in the same turn, perhaps as a file: its length is known then, and goes
+// Whether the body comes in the same cycle, perhaps as a file: its length is known then, and goes
 // with the header.
 bool comes_at_once(const ngx_http_request_t* r) noexcept {
     return r->content_handler == nullptr || r->cached;

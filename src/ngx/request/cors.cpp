@@ -125,7 +125,7 @@ char* set_cors(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
                                                                                      : conf_ok();
 }
 
-ngx_int_t share(ngx_http_request_t* r, std::string_view methods) noexcept {
+ngx_int_t apply_cors(ngx_http_request_t* r, std::string_view methods) noexcept {
     const CorsConf* conf = loc_conf(r)->cors;
     if (conf == nullptr || conf->origins->nelts == 0) {
         return NGX_DECLINED;

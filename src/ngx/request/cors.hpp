@@ -9,7 +9,7 @@ char* set_cors(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 
 // Adds what `ads_cors` says of the request's origin, before anything else is
 // answered. NGX_DECLINED unless that was the question: then it is answered.
-ngx_int_t share(ngx_http_request_t* r, std::string_view methods) noexcept;
+ngx_int_t apply_cors(ngx_http_request_t* r, std::string_view methods) noexcept;
 
 // Cross-Origin-Resource-Policy: whether other origins may embed the answer.
 inline bool set_embedding(ngx_http_request_t* r, bool allowed) noexcept {

@@ -125,7 +125,7 @@ ngx_int_t refuse(ngx_http_request_t* r, const LimitConf& limit,
     const bool ours = r->content_handler == track_handler || r->content_handler == serve_handler;
     log(r, *limit.zone, "refused");
     if (ours && r->method != NGX_HTTP_OPTIONS) {
-        share(r, {});  // a page that may read answers may read this one
+        apply_cors(r, {});  // a page that may read answers may read this one
     }
     if (RequestCtx* ctx = context(r)) {
         ctx->decision = "rate_limit";

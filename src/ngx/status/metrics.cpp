@@ -182,11 +182,11 @@ void put_catalog(Worker& worker, Out& out, const MainConf& conf) noexcept {
 }
 
 void put_keeper(Worker& worker, Out& out) noexcept {
-    const KeeperShare& share = worker.process.state().head().keeper;
+    const KeeperWords& words = worker.process.state().head().keeper;
     put_head(out, "ads_keeper_silent_seconds", "gauge",
              "Time since the active keeper last said that it works.");
     out.put("ads_keeper_silent_seconds ");
-    out.millionths(static_cast<int64_t>(share.silent(static_cast<uint64_t>(monotonic())) * 1000));
+    out.millionths(static_cast<int64_t>(words.silent(static_cast<uint64_t>(monotonic())) * 1000));
     out.put('\n');
     put_counter(out, "ads_keeper_deaths_total", "Keepers that ended without being told to.",
                 worker.process.zone().head().keeper.died.load(std::memory_order_relaxed));

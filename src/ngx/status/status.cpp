@@ -246,17 +246,17 @@ void put_shipping(Worker& worker, Out& out, bool configured) noexcept {
 
 // The active keeper of the state; null before the first.
 void put_keeper(Worker& worker, Out& out) noexcept {
-    const KeeperShare& share = worker.process.state().head().keeper;
-    if (share.pid() == 0) {
+    const KeeperWords& words = worker.process.state().head().keeper;
+    if (words.pid() == 0) {
         out.put("null");
         return;
     }
     out.put("{\"pid\":");
-    out.number(share.pid());
+    out.number(words.pid());
     out.put(",\"term\":");
-    out.number(share.term());
+    out.number(words.term());
     out.put(",\"silent_ms\":");
-    out.number(share.silent(static_cast<uint64_t>(monotonic())));
+    out.number(words.silent(static_cast<uint64_t>(monotonic())));
     out.put('}');
 }
 

@@ -1,4 +1,4 @@
-// Events of this worker: claimed in the state, written to the spool once per turn of the event
+// Events of this worker: claimed in the state, written to the spool once per cycle of the event
 // loop, and counted when they are written.
 #pragma once
 
@@ -27,7 +27,7 @@ public:
     // completion.
     Claim claim(const Token& token, uint32_t& entry) noexcept;
 
-    // Call before the first record of a request; claim() does. A turn with very many events is
+    // Call before the first record of a request; claim() does. A cycle with very many events is
     // written in parts, but never between a claim and its record.
     void make_room() noexcept;
 

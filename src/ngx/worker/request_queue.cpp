@@ -22,7 +22,7 @@ void RequestQueue::start(ngx_log_t* log) noexcept {
     connection_.data = this;
     event_.data = &connection_;
     event_.log = log;
-    event_.handler = on_end_of_turn;
+    event_.handler = on_end_of_cycle;
 }
 
 ngx_int_t RequestQueue::defer(ngx_http_request_t* r, Work work) noexcept {
@@ -51,7 +51,7 @@ void RequestQueue::put(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
     }
 }
 
-void RequestQueue::on_end_of_turn(ngx_event_t* event) {
+void RequestQueue::on_end_of_cycle(ngx_event_t* event) {
     static_cast<RequestQueue*>(static_cast<ngx_connection_t*>(event->data)->data)->run();
 }
 

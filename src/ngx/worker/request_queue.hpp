@@ -1,4 +1,4 @@
-// The requests of a turn of the event loop: first the work of all, then one write of their events,
+// The requests of an event loop cycle: first each is processed, then one write of their events,
 // then the answers.
 #pragma once
 
@@ -16,7 +16,7 @@ public:
 
     void start(ngx_log_t* log) noexcept;
 
-    // Does the work at the end of the turn, after that of the requests before: done in one go the
+    // Processes the request at the end of the cycle, after those before it: done in one go the
     // code stays in the cache, between system calls it does not. The handler returns what this
     // returns.
     ngx_int_t defer(ngx_http_request_t* r, Work work) noexcept;
@@ -26,7 +26,7 @@ public:
     ngx_int_t hold(ngx_http_request_t* r, RequestCtx* ctx, Work then = nullptr) noexcept;
 
 private:
-    static void on_end_of_turn(ngx_event_t* event);
+    static void on_end_of_cycle(ngx_event_t* event);
     void put(ngx_http_request_t* r, RequestCtx* ctx) noexcept;
     void run() noexcept;
 

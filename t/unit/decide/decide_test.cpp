@@ -54,16 +54,16 @@ TEST(Decide, TiersInTheirOrder) {
                                      group(2, R"("priority": "sponsorship", "weight": 1)"),
                                      group(3, R"("priority": "standard", "weight": 100)")})}));
     const auto index = [&](Id id) { return d.image().find_group(id); };
-    Books books;
+    Tally tally;
     for (const Id expected : {2u, 3u, 4u, 5u, 0u}) {
         for (int i = 0; i < 100; i++) {
             Page page;
-            books.asked.clear();
-            ASSERT_EQ(d.serve(page, books), expected);
-            ASSERT_EQ(books.asked.size(), books.refuse.size() + (expected != 0 ? 1 : 0));
+            tally.asked.clear();
+            ASSERT_EQ(d.serve(page, tally), expected);
+            ASSERT_EQ(tally.asked.size(), tally.refuse.size() + (expected != 0 ? 1 : 0));
         }
         if (expected != 0) {
-            books.refuse.push_back(index(expected));
+            tally.refuse.push_back(index(expected));
         }
     }
 }
@@ -87,8 +87,8 @@ TEST(Decide, GroupsByTheirWeights) {
     std::map<Id, int> seen;
     for (int i = 0; i < kDraws; i++) {
         Page page;
-        Books books;
-        seen[d.serve(page, books)]++;
+        Tally tally;
+        seen[d.serve(page, tally)]++;
     }
     expect_shares(seen, weights);
 }
@@ -110,8 +110,8 @@ TEST(Decide, ManyGroupsByTheirWeights) {
     std::map<Id, int> seen;
     for (int i = 0; i < kDraws / 4; i++) {
         Page page;
-        Books books;
-        seen[d.serve(page, books)]++;
+        Tally tally;
+        seen[d.serve(page, tally)]++;
     }
     expect_shares(seen, weights);
 }
@@ -130,9 +130,9 @@ TEST(Decide, EachOfManyValuesIsFound) {
             const std::string value = "v" + std::to_string(i);
             const KeyValue key{"k", value};
             Page page;
-            Books books;
+            Tally tally;
             decide(d.view(), {.now = kNow * 1000, .keys = {&key, 1}}, {&placement, 1}, page,
-                   d.rng(), books);
+                   d.rng(), tally);
             const Pick& pick = page.picks().back();
             const Id served = pick.filled() ? d.image().groups()[pick.group].id : 0;
             ASSERT_EQ(served, i <= values ? static_cast<Id>(i) : 0u) << value << " of " << values;
@@ -149,8 +149,8 @@ TEST(Decide, CreativesByTheirWeights) {
     std::map<Id, int> seen;
     for (int i = 0; i < kDraws; i++) {
         Page page;
-        Books books;
-        ASSERT_EQ(d.serve(page, books), 2u);
+        Tally tally;
+        ASSERT_EQ(d.serve(page, tally), 2u);
         seen[d.creative_id(page.picks()[0])]++;
     }
     expect_shares(seen, {{11, 1}, {12, 3}, {14, 6}});
@@ -173,23 +173,23 @@ TEST(Decide, WhatIsRefusedGoesToTheNext) {
     std::set<Id> served;
     for (int i = 0; i < 300; i++) {
         Page page;
-        Books books;
-        books.refuse = {d.image().find_group(2), d.image().find_group(4)};
-        ASSERT_EQ(d.serve(page, books), 3u);
-        ASSERT_LE(books.asked.size(), 3u) << "each is asked once";
-        ASSERT_EQ(books.taken.size(), 1u);
+        Tally tally;
+        tally.refuse = {d.image().find_group(2), d.image().find_group(4)};
+        ASSERT_EQ(d.serve(page, tally), 3u);
+        ASSERT_LE(tally.asked.size(), 3u) << "each is asked once";
+        ASSERT_EQ(tally.taken.size(), 1u);
     }
     Page page;
-    Books books;
-    books.refuse = {d.image().find_group(2), d.image().find_group(3), d.image().find_group(4)};
-    EXPECT_EQ(d.serve(page, books), 5u);
-    EXPECT_EQ(books.asked.size(), 4u);
-    EXPECT_EQ(books.asked.back(), d.image().find_group(5)) << "the next tier comes after";
+    Tally tally;
+    tally.refuse = {d.image().find_group(2), d.image().find_group(3), d.image().find_group(4)};
+    EXPECT_EQ(d.serve(page, tally), 5u);
+    EXPECT_EQ(tally.asked.size(), 4u);
+    EXPECT_EQ(tally.asked.back(), d.image().find_group(5)) << "the next tier comes after";
 
-    books = {};
-    books.refuse = {0, 1, 2, 3};
-    EXPECT_EQ(d.serve(page, books), 0u);
-    EXPECT_EQ(books.taken.size(), 0u);
+    tally = {};
+    tally.refuse = {0, 1, 2, 3};
+    EXPECT_EQ(d.serve(page, tally), 0u);
+    EXPECT_EQ(tally.taken.size(), 0u);
     EXPECT_NE(d.serve(), 0u) << "the next request starts anew";
 }
 
@@ -199,9 +199,9 @@ TEST(Decide, TheShareOfTheRefusedGoesToTheOthers) {
     std::map<Id, int> seen;
     for (int i = 0; i < kDraws / 10; i++) {
         Page page;
-        Books books;
-        books.refuse = {d.image().find_group(2)};
-        seen[d.serve(page, books)]++;
+        Tally tally;
+        tally.refuse = {d.image().find_group(2)};
+        seen[d.serve(page, tally)]++;
     }
     expect_shares(seen, {{3, 10}, {4, 30}});
 }
@@ -209,11 +209,11 @@ TEST(Decide, TheShareOfTheRefusedGoesToTheOthers) {
 TEST(Decide, NothingIsTakenFromWhoHasNoCreativeLeft) {
     Decider d(document({campaign(1, {group(2)})}, R"({"id": "p"}, {"id": "q"})"));
     Page page;
-    Books books;
-    EXPECT_EQ(d.serve(page, books, "p"), 2u);
-    EXPECT_EQ(d.serve(page, books, "q"), 0u) << "its only creative is on the page";
-    EXPECT_EQ(books.taken.size(), 1u);
-    EXPECT_EQ(books.asked.size(), 1u);
+    Tally tally;
+    EXPECT_EQ(d.serve(page, tally, "p"), 2u);
+    EXPECT_EQ(d.serve(page, tally, "q"), 0u) << "its only creative is on the page";
+    EXPECT_EQ(tally.taken.size(), 1u);
+    EXPECT_EQ(tally.asked.size(), 1u);
 }
 
 TEST(Decide, NoCreativeTwiceOnAPage) {
@@ -223,9 +223,9 @@ TEST(Decide, NoCreativeTwiceOnAPage) {
     std::set<std::vector<Id>> orders;
     for (int i = 0; i < 200; i++) {
         Page page;
-        Books books;
+        Tally tally;
         std::vector<Id> ids;
-        while (d.serve(page, books) != 0) {
+        while (d.serve(page, tally) != 0) {
             ids.push_back(d.creative_id(page.picks().back()));
         }
         ASSERT_EQ(ids.size(), 4u);
@@ -267,9 +267,9 @@ TEST(Decide, OneGroupsCreativesFitDifferentPlacements) {
            {"id": "box", "width": 300, "height": 250})"));
     for (int i = 0; i < 100; i++) {
         Page page;
-        Books books;
-        ASSERT_EQ(d.serve(page, books, "banner"), 2u);
-        ASSERT_EQ(d.serve(page, books, "box"), 2u);
+        Tally tally;
+        ASSERT_EQ(d.serve(page, tally, "banner"), 2u);
+        ASSERT_EQ(d.serve(page, tally, "box"), 2u);
         ASSERT_EQ(d.creative_id(page.picks()[0]), 11u);
         ASSERT_EQ(d.creative_id(page.picks()[1]), 12u);
     }

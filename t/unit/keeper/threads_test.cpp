@@ -60,13 +60,13 @@ TEST_F(ThreadsTest, ACatalogIsPublishedAndPaced) {
     TempFolder::write(conf_.catalog, kCatalog);
     Keeper keeper(conf_);
     ASSERT_TRUE(keeper.start());
-    KeeperShare& share = conf_.target.state.head().keeper;
+    KeeperWords& words = conf_.target.state.head().keeper;
     EXPECT_TRUE(becomes_true([&] { return conf_.target.zone.generation() == 1; }));
-    const uint32_t number = ring(share);
-    EXPECT_TRUE(becomes_true([&] { return share.answered.load() == number; }));
-    EXPECT_EQ(share.pid(), static_cast<uint32_t>(getpid()));
+    const uint32_t number = ring(words);
+    EXPECT_TRUE(becomes_true([&] { return words.answered.load() == number; }));
+    EXPECT_EQ(words.pid(), static_cast<uint32_t>(getpid()));
     keeper.stop();
-    EXPECT_EQ(share.pid(), 0u) << "another one need not wait";
+    EXPECT_EQ(words.pid(), 0u) << "another one need not wait";
 }
 
 TEST_F(ThreadsTest, ItShipsNothingBesideAWorkerThatWrites) {

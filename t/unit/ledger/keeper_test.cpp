@@ -19,23 +19,23 @@ class LedgerKeeper : public testing::Test {
 protected:
     LedgerKeeper() { ledger_test::revive_all(); }
 
-    KeeperShare share_{};
+    KeeperWords words_{};
 };
 
 TEST_F(LedgerKeeper, OneIsActiveAndTheSilentLoseIt) {
-    ActiveKeeper one(share_, process(1), 1);
-    ActiveKeeper two(share_, process(2), 1);
-    EXPECT_FALSE(share_.taken(1000, alive));
+    ActiveKeeper one(words_, process(1), 1);
+    ActiveKeeper two(words_, process(2), 1);
+    EXPECT_FALSE(words_.taken(1000, alive));
     EXPECT_FALSE(one.holds());
     EXPECT_TRUE(one.hold(1000, alive));
     EXPECT_TRUE(one.holds());
     EXPECT_FALSE(two.hold(1500, alive));
     EXPECT_TRUE(one.hold(2000, alive));
     EXPECT_FALSE(two.hold(4999, alive));
-    const uint32_t term = share_.term();
+    const uint32_t term = words_.term();
     EXPECT_TRUE(two.hold(5000, alive)) << "silent for three seconds";
-    EXPECT_EQ(share_.term(), term + 1);
-    EXPECT_EQ(share_.pid(), 2u);
+    EXPECT_EQ(words_.term(), term + 1);
+    EXPECT_EQ(words_.pid(), 2u);
     EXPECT_FALSE(one.holds()) << "it was stopped, and is woken";
     EXPECT_FALSE(one.hold(5100, alive));
     one.give_up();
@@ -45,8 +45,8 @@ TEST_F(LedgerKeeper, OneIsActiveAndTheSilentLoseIt) {
 }
 
 TEST_F(LedgerKeeper, ANewerConfigurationTakesOverAtOnce) {
-    ActiveKeeper old(share_, process(1), 1);
-    ActiveKeeper fresh(share_, process(2), 2);
+    ActiveKeeper old(words_, process(1), 1);
+    ActiveKeeper fresh(words_, process(2), 2);
     ASSERT_TRUE(old.hold(1000, alive));
     EXPECT_TRUE(fresh.hold(1001, alive));
     EXPECT_FALSE(old.holds());
@@ -57,8 +57,8 @@ TEST_F(LedgerKeeper, ANewerConfigurationTakesOverAtOnce) {
 }
 
 TEST_F(LedgerKeeper, TheDeadAndAnotherBootHoldNothing) {
-    ActiveKeeper one(share_, process(1), 1);
-    ActiveKeeper two(share_, process(2), 1);
+    ActiveKeeper one(words_, process(1), 1);
+    ActiveKeeper two(words_, process(2), 1);
     ASSERT_TRUE(one.hold(1'000'000, alive));
     EXPECT_FALSE(two.hold(1'000'001, alive));
     EXPECT_TRUE(two.hold(500, alive)) << "the clock began anew";
@@ -72,7 +72,7 @@ TEST_F(LedgerKeeper, ThreadsContendForIt) {
         std::vector<std::thread> threads;
         for (uint32_t pid = 1; pid <= 8; pid++) {
             threads.emplace_back([&, pid] {
-                ActiveKeeper keeper(share_, process(pid), round);
+                ActiveKeeper keeper(words_, process(pid), round);
                 keeper.hold(10 * round, alive);
                 std::this_thread::yield();
                 active += keeper.holds();
@@ -82,7 +82,7 @@ TEST_F(LedgerKeeper, ThreadsContendForIt) {
             thread.join();
         }
         ASSERT_GE(active, 1);
-        ASSERT_TRUE(share_.taken(10 * round, alive));
+        ASSERT_TRUE(words_.taken(10 * round, alive));
     }
 }
 
