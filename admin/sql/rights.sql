@@ -28,7 +28,9 @@ GRANT EXECUTE ON FUNCTION
     ads.ingest(uuid[], int2[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int2[],
                int2[], bool[], text[], text[], text[], text[], text[]),
     ads.books(date), ads.stored(uuid[]), ads.catalog(), ads.catalog_changes(text), ads.catalog_version(),
-    ads.ensure_partitions(int)
+    ads.ensure_partitions(int),
+    ads.rights(int8, int8, int8, int8[], int8, int8, int4, jsonb, int2[], int8[], int4[], int8[], int8[], int8[], int8[],
+               int8[], int8[])
     TO ads_edge;
 
 -- The command: all data, no definitions. The audit log can only be added to, and the triggers write
