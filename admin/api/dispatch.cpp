@@ -8,8 +8,8 @@
 #include "api/address.hpp"
 #include "lib/base/failure.hpp"
 #include "lib/base/text.hpp"
+#include "lib/manage/history.hpp"
 #include "lib/manage/manage.hpp"
-#include "lib/manage/read.hpp"
 
 namespace ads::api {
 
@@ -155,9 +155,9 @@ Response conflict(const admin::Conflict& e, const Route& route, const Call& call
     json_object_set_new(error, "version", text_json(e.version()));
     for (const admin::Kind kind : admin::kAllKinds) {
         if (route.path.starts_with(fmt::format("/{}s/", admin::words_of(kind).command))) {
-            const std::string text = admin::changes_since(call.connections.reading(), kind, call.id,
-                                                          call.if_match.value_or("0"));
-            json_object_set_new(error, "changes", json_loadb(text.data(), text.size(), 0, nullptr));
+            const auto edits = admin::changes_since(call.connections.reading(), kind, call.id,
+                                                    call.if_match.value_or("0"));
+            json_object_set_new(error, "changes", admin::history_json(edits));
         }
     }
     return response;
@@ -165,6 +165,7 @@ Response conflict(const admin::Conflict& e, const Route& route, const Call& call
 
 Response run(const ScgiRequest& request, const Config& config, Connections& connections) {
     const Identity who = identify(request, config.access);
+    connections.serve(who);
     check_origin(request, config.access);
     const auto address = read_address(request.get("REQUEST_URI"), config.prefix);
     if (!address) {

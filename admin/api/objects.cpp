@@ -9,6 +9,7 @@
 #include "lib/catalog/catalog_list.hpp"
 #include "lib/catalog/changes_json.hpp"
 #include "lib/experiment/experiments.hpp"
+#include "lib/manage/history.hpp"
 #include "lib/manage/manage.hpp"
 #include "lib/manage/read.hpp"
 
@@ -64,16 +65,19 @@ Response list(Call& call, Kind kind) {
 Response get(Call& call, Kind kind) {
     auto& database = call.connections.reading();
     need_own(call, kind);
+    if (call.who.role == Role::advertiser) {  // which edits nothing, and has no audit log
+        return {200, admin::read_object(database, kind, call.id)};
+    }
     // The version first: what is edited meanwhile is then newer than it says.
     const std::string version = admin::version_of(database, kind, call.id);
     return {200, admin::read_object(database, kind, call.id), {{"ETag", etag(version)}}};
 }
 
 Response history(Call& call, Kind kind) {
-    const std::string text = admin::history_json(
+    const auto edits = admin::read_history(
         call.connections.reading(),
         {kind, call.id, call.flag("all"), call.number("limit", kUsualRows, kMostRows)});
-    return {200, Json(json_loadb(text.data(), text.size(), 0, nullptr))};
+    return {200, Json(admin::history_json(edits))};
 }
 
 // ---- editing ----
@@ -189,6 +193,20 @@ Response clone(Call& call, Kind kind) {
                            admin::clone(call.connections.writing(), options_of(call), edit));
 }
 
+Response revert(Call& call, Kind kind) {
+    need_members(call, {{"to", JSON_INTEGER}, {"before", JSON_INTEGER}});
+    const json_t* to = json_object_get(call.body.get(), "to");
+    const json_t* before = json_object_get(call.body.get(), "before");
+    const json_t* version = json_is_integer(to) ? to : before;
+    if (json_is_integer(to) == json_is_integer(before) || json_integer_value(version) < 0) {
+        throw Refusal{422, "invalid", "either to or before must be a version of the history"};
+    }
+    Edit edit{.kind = kind, .ids = {call.id}, .version = call.if_match};
+    return edited_response(call, kind, 200,
+                           admin::revert(call.connections.writing(), options_of(call), edit,
+                                         {admin::dumped(version), version == before}));
+}
+
 Response stop(Call& call) {
     need_members(call, {{"winner", JSON_INTEGER}});
     Edit edit{.kind = Kind::experiment, .ids = {call.id}, .version = call.if_match};
@@ -280,6 +298,11 @@ public:
              {"limit", R"({"type":"integer","minimum":1,"maximum":10000})",
               "At most so many (1000)"}},
             nullptr, "History", [kind](Call& call) { return history(call, kind); });
+        if (kind != Kind::advertiser) {  // which has only its name
+            add("POST", one_ + "/revert", "revert" + name_, "Restore an earlier version", kManages,
+                {kDryRun, kStrict}, "Revert", "Edited",
+                [kind](Call& call) { return revert(call, kind); });
+        }
         if (kind == Kind::experiment) {
             add_action("start", "Start a draft", kManages, admin::start);
             add("POST", one_ + "/stop", "stop" + name_, "End one that runs", kManages, {kDryRun},

@@ -4,6 +4,7 @@
 #include "api/openapi.hpp"
 #include "api/route.hpp"
 #include "lib/diagnosis/node_status.hpp"
+#include "lib/manage/history.hpp"
 #include "version.hpp"
 
 namespace ads::api {
@@ -33,14 +34,9 @@ Response audit(Call& call) {
     const std::string before = call.get("before");
     const std::string after =
         before.empty() ? "" : std::to_string(call.number("before", 0, INT64_MAX));
-    const std::string limit = std::to_string(call.number("limit", 100, 1000));
-    const std::string text = call.connections.reading().value(
-        "SELECT coalesce(json_agg(to_json(list)), '[]') FROM (SELECT id AS entry, "
-        "ads.moment_text(at) AS at, actor, action, table_name AS \"table\", row_id AS id, before, "
-        "after FROM ads.audit_log WHERE ($1 = '' OR audit_log.id < nullif($1, '')::bigint) "
-        "AND ($2 = '' OR actor = $2) ORDER BY audit_log.id DESC LIMIT $3::bigint) list",
-        {after, call.get("actor"), limit});
-    return {200, Json(json_loadb(text.data(), text.size(), 0, nullptr))};
+    const auto edits = admin::read_audit(call.connections.reading(), after, call.get("actor"),
+                                         call.number("limit", 100, 1000));
+    return {200, Json(admin::history_json(edits))};
 }
 
 // What cannot be reached is a part of the answer.
@@ -92,10 +88,10 @@ void add_other_routes(std::vector<Route>& table) {
          "Who changed what in all, the newest first",
          kManages,
          {{"actor", R"({"type":"string"})", "Only by this one"},
-          {"before", R"({"type":"integer","minimum":1})", "Only before this entry"},
+          {"before", R"({"type":"integer","minimum":1})", "Only before this version"},
           {"limit", R"({"type":"integer","minimum":1,"maximum":1000})", "At most so many (100)"}},
          nullptr,
-         "Audit"});
+         "History"});
     table.back().run = audit;
     table.push_back(
         {"GET", "/health", "health", "PostgreSQL and the node", kViews, {}, nullptr, "Health"});

@@ -7,23 +7,34 @@
 namespace ads::api {
 
 void Connections::drop() noexcept {
-    reading_.reset();
-    writing_.reset();
+    by_role_.clear();
 }
 
 // PostgreSQL refuses what the role may not, whatever the API thinks of it.
-Database& Connections::as(const char* role, std::optional<Database>& connection) {
-    if (!connection) {
-        connection.emplace(config_.database, "nginx-ads api");
-        try {
-            connection->run(fmt::format("SET ROLE {}", role));
-            connection->run("SET statement_timeout = '30s'");
-        } catch (...) {
-            connection.reset();
-            throw;
-        }
+Database& Connections::as(const char* role) {
+    const auto known = by_role_.find(role);
+    if (known != by_role_.end()) {
+        return known->second;
     }
-    return *connection;
+    Database database(config_.database, "nginx-ads api");
+    database.run(fmt::format("SET ROLE {}", role));
+    database.run("SET statement_timeout = '30s'");
+    database.run("SELECT set_config('ads.operator_percent', $1, false)",
+                 {std::to_string(config_.operator_percent)});
+    return by_role_.emplace(role, std::move(database)).first->second;
+}
+
+Database& Connections::reading() {
+    if (who_->role != Role::advertiser) {
+        return as("ads_report");
+    }
+    Database& database = as("ads_advertiser");
+    database.run("SELECT set_config('ads.advertiser', $1, false)", {who_->advertiser});
+    return database;
+}
+
+Database& Connections::writing() {
+    return as(who_->role == Role::operator_ ? "ads_operator" : "ads_admin");
 }
 
 std::string Call::get(std::string_view name) const {

@@ -33,17 +33,20 @@ class Connections {
 public:
     explicit Connections(const Config& config) : config_(config) {}
 
-    Database& reading() { return as("ads_report", reading_); }
-    Database& writing() { return as("ads_admin", writing_); }
+    // For a request of this one.
+    void serve(const Identity& who) { who_ = &who; }
+
+    Database& reading();
+    Database& writing();
     // After a failure nobody knows what state they are in.
     void drop() noexcept;
 
 private:
-    Database& as(const char* role, std::optional<Database>& connection);
+    Database& as(const char* role);
 
     const Config& config_;
-    std::optional<Database> reading_;
-    std::optional<Database> writing_;
+    const Identity* who_ = nullptr;
+    std::map<std::string, Database, std::less<>> by_role_;
 };
 
 struct Response {

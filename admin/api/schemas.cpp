@@ -17,6 +17,11 @@ constexpr std::string_view kOwn = R"json({
 "Clone": {"type": "object", "properties": {
     "name": {"type": "string"}, "parent": {"type": "integer", "minimum": 1}},
     "additionalProperties": false},
+"Revert": {"type": "object", "properties": {
+    "to": {"type": "integer", "minimum": 0, "description": "The version to restore"},
+    "before": {"type": "integer", "minimum": 1,
+        "description": "A version: the edit that made it is undone, and all later ones"}},
+    "additionalProperties": false, "minProperties": 1, "maxProperties": 1},
 "Stop": {"type": "object", "properties": {"winner": {"type": ["integer", "null"]}},
     "additionalProperties": false},
 "Request": {"type": "object", "required": ["placements"]},
@@ -39,29 +44,23 @@ constexpr std::string_view kOwn = R"json({
     "id": {"type": ["integer", "string"]},
     "dry_run": {"type": "boolean"},
     "changed": {"type": "boolean"},
-    "changes": {"type": "array", "items": {"type": "object",
-        "required": ["change", "object", "id", "name", "fields"], "properties": {
-        "change": {"type": "string", "enum": ["added", "changed", "archived"]},
-        "object": {"type": "string"},
-        "id": {"type": ["integer", "string"]},
-        "name": {"type": "string"},
-        "fields": {"type": "array", "items": {"type": "object",
-            "required": ["field", "before", "after"]}}}}},
+    "changes": {"$ref": "#/components/schemas/Changes"},
     "removed": {"type": "array", "items": {"type": "object", "required": ["creative", "what"]}},
     "warnings": {"type": "array", "items": {"type": "string"}}}},
 
+"Changes": {"type": "array", "items": {"type": "object",
+    "required": ["change", "object", "id", "name", "fields"], "properties": {
+    "change": {"type": "string", "enum": ["added", "changed", "archived"]},
+    "object": {"type": "string"},
+    "id": {"type": ["integer", "string"]},
+    "name": {"type": "string"},
+    "fields": {"type": "array", "items": {"type": "object", "additionalProperties": false,
+        "required": ["field", "before", "after"],
+        "properties": {"field": {"type": "string"}, "before": {}, "after": {}}}}}}},
 "History": {"type": "array", "items": {"type": "object", "additionalProperties": false,
-    "required": ["at", "actor", "action", "table", "id", "before", "after"], "properties": {
-    "at": {"type": "string"}, "actor": {"type": "string"}, "action": {"type": "string"},
-    "table": {"type": "string"}, "id": {"type": "string"},
-    "before": {"type": ["object", "null"]}, "after": {"type": ["object", "null"]}}}},
-"Audit": {"type": "array", "items": {"type": "object", "additionalProperties": false,
-    "required": ["entry", "at", "actor", "action", "table", "id", "before", "after"],
-    "properties": {
-    "entry": {"type": "integer"},
-    "at": {"type": "string"}, "actor": {"type": "string"}, "action": {"type": "string"},
-    "table": {"type": "string"}, "id": {"type": "string"},
-    "before": {"type": ["object", "null"]}, "after": {"type": ["object", "null"]}}}},
+    "required": ["version", "at", "actor", "changes"], "properties": {
+    "version": {"type": "string"}, "at": {"type": "string"}, "actor": {"type": "string"},
+    "changes": {"$ref": "#/components/schemas/Changes"}}}},
 
 "Advertiser": {"type": "object", "additionalProperties": false, "required": ["name", "campaigns"],
     "properties": {"name": {"type": "string"}, "campaigns": {"type": "array", "items": {

@@ -7,7 +7,7 @@ DO $$
 DECLARE
     role text;
 BEGIN
-    FOREACH role IN ARRAY '{ads_edge,ads_admin,ads_report}'::text[] LOOP
+    FOREACH role IN ARRAY '{ads_edge,ads_admin,ads_report,ads_operator,ads_advertiser}'::text[] LOOP
         IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = role) THEN
             BEGIN
                 EXECUTE format('CREATE ROLE %I NOLOGIN', role);
@@ -18,9 +18,9 @@ BEGIN
     END LOOP;
 END $$;
 
-REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ads FROM PUBLIC, ads_edge, ads_admin, ads_report;
-REVOKE ALL ON ALL TABLES IN SCHEMA ads FROM PUBLIC, ads_edge, ads_admin, ads_report;
-GRANT USAGE ON SCHEMA ads TO ads_edge, ads_admin, ads_report;
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ads FROM PUBLIC, ads_edge, ads_admin, ads_report, ads_operator, ads_advertiser;
+REVOKE ALL ON ALL TABLES IN SCHEMA ads FROM PUBLIC, ads_edge, ads_admin, ads_report, ads_operator, ads_advertiser;
+GRANT USAGE ON SCHEMA ads TO ads_edge, ads_admin, ads_report, ads_operator, ads_advertiser;
 
 -- A node sends events and loads the catalog. These functions run with the rights of their owner:
 -- it sees no table.
@@ -56,3 +56,64 @@ GRANT EXECUTE ON FUNCTION
     ads.elapsed(timestamptz, timestamptz), ads.campaign_delivery(), ads.ad_group_delivery(),
     ads.recent_spend(bigint), ads.forecast(bigint)
     TO ads_report;
+
+-- Operators: they pause, resume and move budgets, through the functions that import uses. Those need
+-- the rights to whole rows, so that triggers refuse the rest (functions/roles.sql).
+GRANT ads_report TO ads_operator;
+GRANT INSERT, UPDATE ON ads.campaigns, ads.ad_groups, ads.creatives, ads.placements, ads.experiments, ads.variants,
+    ads.advertisers, ads.ad_group_placements TO ads_operator;
+GRANT DELETE ON ads.ad_group_placements, ads.variants TO ads_operator;
+GRANT INSERT, DELETE ON ads.advertiser_pauses, ads.budget_pauses TO ads_operator;
+DO $$
+DECLARE
+    f regprocedure;
+BEGIN
+    FOR f IN SELECT oid FROM pg_proc WHERE pronamespace = 'ads'::regnamespace AND prokind = 'f' AND NOT prosecdef LOOP
+        EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO ads_operator', f);
+    END LOOP;
+END $$;
+
+-- An advertiser: rows of its own. Of the tables without a policy for it, it sees none.
+GRANT SELECT ON ads.advertisers, ads.campaigns, ads.ad_groups, ads.ad_group_placements, ads.creatives, ads.placements,
+    ads.experiments, ads.variants, ads.event_hours, ads.placement_hours, ads.daily_spend, ads.experiment_trials,
+    ads.experiment_looks, ads.settings TO ads_advertiser;
+GRANT EXECUTE ON FUNCTION
+    ads.now(), ads.cents(bigint), ads.moment_text(timestamptz), ads.day_start(date, text), ads.own_advertiser(),
+    ads.spent(ads.campaigns, date), ads.document_head(), ads.campaign_document(bigint), ads.experiment_arms(bigint),
+    ads.period_bound(text, text, boolean), ads.period(text, text, text),
+    ads.report_key(text, ads.event_hours, text, timestamp), ads.report_name(text, text),
+    ads.report(text, timestamptz, timestamptz, bigint, text, text, text, interval),
+    ads.elapsed(timestamptz, timestamptz), ads.campaign_delivery(), ads.ad_group_delivery(),
+    ads.recent_spend(bigint), ads.forecast(bigint)
+    TO ads_advertiser;
+
+-- Only what is not there yet: each of these statements waits for all who read the table.
+DO $$
+DECLARE
+    t record;
+BEGIN
+    FOR t IN SELECT * FROM (VALUES
+        ('advertisers', 'name = ads.own_advertiser()'),
+        ('campaigns', 'advertiser = ads.own_advertiser()'),
+        ('ad_groups', 'campaign_id IN (SELECT id FROM ads.campaigns)'),
+        ('ad_group_placements', 'ad_group_id IN (SELECT id FROM ads.ad_groups)'),
+        ('creatives', 'ad_group_id IN (SELECT id FROM ads.ad_groups)'),
+        ('experiments', 'ad_group_id IN (SELECT id FROM ads.ad_groups)'),
+        ('variants', 'ad_group_id IN (SELECT id FROM ads.ad_groups)'),
+        ('event_hours', 'campaign_id IN (SELECT id FROM ads.campaigns)'),
+        ('daily_spend', 'campaign_id IN (SELECT id FROM ads.campaigns)'),
+        ('experiment_trials', 'experiment_id IN (SELECT id FROM ads.experiments)'),
+        ('experiment_looks', 'experiment_id IN (SELECT id FROM ads.experiments)'),
+        ('placements', 'false'), ('placement_hours', 'false')) AS list (name, own)
+    LOOP
+        CONTINUE WHEN t.own IS NOT DISTINCT FROM (
+            SELECT obj_description(p.oid, 'pg_policy') FROM pg_policy p
+            WHERE p.polrelid = format('ads.%I', t.name)::regclass AND p.polname = 'own');
+        EXECUTE format('ALTER TABLE ads.%I ENABLE ROW LEVEL SECURITY', t.name);
+        EXECUTE format('DROP POLICY IF EXISTS everything ON ads.%I', t.name);
+        EXECUTE format('DROP POLICY IF EXISTS own ON ads.%I', t.name);
+        EXECUTE format('CREATE POLICY everything ON ads.%I TO ads_admin, ads_report, ads_operator USING (true)', t.name);
+        EXECUTE format('CREATE POLICY own ON ads.%I FOR SELECT TO ads_advertiser USING (%s)', t.name, t.own);
+        EXECUTE format('COMMENT ON POLICY own ON ads.%I IS %L', t.name, t.own);
+    END LOOP;
+END $$;

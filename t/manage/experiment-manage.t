@@ -171,13 +171,14 @@ is done('clone', 1)->{changes}[0]{name}, 'Running (copy 2)', 'the next has anoth
 is done('clone', 1, '--name', 'Mine')->{changes}[0]{name}, 'Mine', 'or the one that is given';
 
 my $history = done('history', 1);
-is_deeply [ map { "$_->{action} $_->{table}" } @$history[ -3 .. -1 ] ], [ ('insert variants') x 2, 'insert experiments' ], 'the oldest is the last';
-ok +(grep { $_->{actor} eq 'alice' && ($_->{before}{status} // '') eq 'draft' && $_->{after}{status} eq 'running' } @$history), 'with before and after';
-ok +(grep { $_->{table} eq 'variants' && $_->{action} eq 'delete' && $_->{id} eq '1/31' } @$history), 'and variants that are gone';
+is_deeply $history->[-1]{changes}, [ { change => 'added', object => 'experiment', id => 1, name => 'Image or text', fields => [] } ], 'the oldest is the last, an edit in one';
+my @fields = map { my $actor = $_->{actor}; map { [ $actor, @$_{qw(field before after)} ] } map { @{ $_->{fields} } } @{ $_->{changes} } } @$history;
+ok +(grep { "@$_" eq 'alice status draft running' } @fields), 'with before and after' or diag explain \@fields;
+ok +(grep { $_->[1] eq 'variants.31.share' && !defined $_->[3] } @fields), 'and variants that are gone';
 run('experiment', 'history', 1, '--limit', 1);
-like $out, qr/^20\S+Z  carol  verdict  experiments 1 +stopped by hand$/m, 'for people';
+like $out, qr/^ *\d+  20\S+Z  carol  experiment 1 +verdict: none -> "stopped by hand"$/m, 'for people';
 run('ad-group', 'history', 12, '--all', '--json');
-ok +(grep { $_->{table} eq 'experiments' } @{ $json->decode($out) }), 'that of an ad group has it, too';
+ok +(grep { $_->{object} eq 'experiment' } map { @{ $_->{changes} } } @{ $json->decode($out) }), 'that of an ad group has it, too';
 
 # ---- the table of statuses, as the manual has it --------------------------------------------
 

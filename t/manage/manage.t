@@ -292,14 +292,54 @@ is scalar @{ done('campaign', 'list', '--advertiser', 'Other', '--all') }, 3, 'b
 # ---- history ------------------------------------------------------------------------------
 
 my $history = done('ad-group', 'history', $group);
-is $history->[-1]{action}, 'insert', 'the oldest is the last';
-is_deeply [ sort keys %{ $history->[0] } ], [qw(action actor after at before id table)], 'each says all';
-ok +(grep { $_->{actor} eq 'alice' && ($_->{before}{weight} // '') eq '1' && $_->{after}{weight} == 5 } @$history), 'with before and after';
+is $history->[-1]{changes}[0]{change}, 'added', 'the oldest is the last';
+is_deeply [ sort keys %{ $history->[0] } ], [qw(actor at changes version)], 'an edit says all';
+my ($heavier) = grep {
+    grep { $_->{field} eq 'weight' && $_->{before} == 1 && $_->{after} == 5 }
+        map { @{ $_->{fields} } } @{ $_->{changes} }
+} @$history;
+is_deeply [ $heavier->{actor}, @{ $heavier->{changes}[0] }{qw(change object id)} ], [ 'alice', 'changed', 'ad group', $group ], 'with before and after';
+is_deeply [ grep {/_micro|_at$|_id$/} map { $_->{field} } map { @{ $_->{fields} } } map { @{ $_->{changes} } } @{ done('campaign', 'history', 1, '--all') } ], [],
+    'in the words of the catalog';
 run('ad-group', 'history', $group);
-like $out, qr/^20\S+Z  alice  update  ad_groups 1 .*weight: 1 -> 5/m, 'for people';
+like $out, qr/^ *$heavier->{version}  20\S+Z  alice  ad group 1 +(?:.*; )?weight: 1 -> 5/m, 'for people';
 cmp_ok scalar @{ done('campaign', 'history', 1, '--all') }, '>', scalar @{ done('campaign', 'history', 1) }, 'with all that is in it';
 is scalar @{ done('campaign', 'history', 1, '--limit', 2) }, 2, 'not too many';
 ok scalar @{ done($_->[0], 'history', $_->[1]) }, "history of $_->[0]" for [ 'placement', 'home-top' ], [ 'advertiser', 'Other' ], [ 'creative', 1 ];
+
+# ---- revert -------------------------------------------------------------------------------
+
+my $old = campaign(1);
+my $at  = done('campaign', 'history', 1, '--all')->[0]{version};
+my $added = done('creative', 'create', '--ad-group', $group, '--type', 'html', '--name', 'Late', '--set', 'content.markup=<b>x</b>', '--click-url', 'https://a.example/')->{id};
+done('ad-group', 'update', $group, '--weight', 9, '--geos', 'FR');
+done('campaign', 'update', 1, '--name', 'Renamed', '--budget', '77.00/day');
+my $plan = done('campaign', 'revert', 1, '--to', $at, '--dry-run');
+is_deeply [ map {"$_->{change} $_->{object}"} @{ $plan->{changes} } ], [ 'changed campaign', 'changed ad group', 'archived creative' ], 'a dry run says what would be as it was';
+is campaign(1)->{name}, 'Renamed', 'and nothing is changed';
+done('campaign', 'revert', 1, '--to', $at);
+my $now = campaign(1);
+for my $g (@{ $now->{ad_groups} }) { @{ $g->{creatives} } = grep { $_->{id} != $added } @{ $g->{creatives} } }
+delete $_->{updated_at}, delete $_->{delivery} for $now, $old;
+is_deeply $now, $old, 'a campaign is what it was, with all that is in it';
+is done('creative', 'show', $added)->{status}, 'archived', 'and what is new since is archived';
+my $renamed = (grep { grep { grep { $_->{after} && $_->{after} eq 'Renamed' } @{ $_->{fields} } } @{ $_->{changes} } } @{ done('campaign', 'history', 1) })[0]{version};
+done('campaign', 'update', 1, '--name', 'Again');
+done('campaign', 'revert', 1, '--before', $renamed);
+is campaign(1)->{name}, $old->{name}, 'or what it was before an edit';
+is done('campaign', 'revert', 1, '--to', done('campaign', 'history', 1, '--all')->[0]{version})->{changed}, JSON::PP::false, 'the last version is that it has';
+is run('campaign', 'revert', 1, '--to', 0), 1, 'before it was there';
+like $err, qr/^nginx-ads: campaign 1 did not exist at version 0\.$/m, 'there is nothing to return to';
+is run('campaign', 'revert', 1, '--before', 999999999), 1, 'an edit of something else';
+like $err, qr/version 999999999 is not in the history of campaign 1\./, 'is not its own';
+is run('campaign', 'revert', 1), 2, 'which version must be said';
+done('placement', 'update', 'home-top', '--floor', '9.00');
+done('placement', 'revert', 'home-top', '--before', done('placement', 'history', 'home-top')->[0]{version});
+isnt done('placement', 'show', 'home-top')->{floor_cents}, 900, 'a placement';
+my $short = done('creative', 'create', '--ad-group', $group, '--type', 'html', '--name', 'Short', '--set', 'content.markup=<b>y</b>', '--click-url', 'https://a.example/')->{id};
+done('creative', 'archive', $short);
+is run('ad-group', 'revert', $group, '--before', done('ad-group', 'history', $group, '--all')->[0]{version}), 0, 'a group whose creative was archived' or diag $err;
+like $err, qr/creative $short stays archived: it cannot become active again/, 'which stays so';
 
 # ---- time zones -----------------------------------------------------------------------------
 

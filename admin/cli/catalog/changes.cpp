@@ -36,19 +36,6 @@ std::string shown_date(const FieldChange& field, const std::string& json, const 
                 : shown_json(field, json, currency);
 }
 
-// "price.amount_cents: 250" is money: "price.amount: 2.50 EUR".
-std::string shown_field(const Change& change, const FieldChange& field,
-                        const std::string& currency) {
-    if ((field.field == "start" || field.field == "end") && !change.zone.empty()) {
-        return fmt::format("{}: {} -> {}", field.field,
-                           shown_date(field, field.before, change.zone_before, currency),
-                           shown_date(field, field.after, change.zone, currency));
-    }
-    return fmt::format(
-        "{}: {} -> {}", is_money(field.field) ? money_name(field.field) : printable(field.field),
-        shown_json(field, field.before, currency), shown_json(field, field.after, currency));
-}
-
 void show(const Change& change, const std::string& currency) {
     constexpr auto kMarks = std::to_array<std::string_view>({"+", "~", "-"});
     constexpr auto kColours = std::to_array<Colour>({Colour::green, Colour::yellow, Colour::red});
@@ -70,6 +57,18 @@ void show(const Change& change, const std::string& currency) {
 }
 
 }  // namespace
+
+std::string shown_field(const Change& change, const FieldChange& field,
+                        const std::string& currency) {
+    if ((field.field == "start" || field.field == "end") && !change.zone.empty()) {
+        return fmt::format("{}: {} -> {}", field.field,
+                           shown_date(field, field.before, change.zone_before, currency),
+                           shown_date(field, field.after, change.zone, currency));
+    }
+    return fmt::format(
+        "{}: {} -> {}", is_money(field.field) ? money_name(field.field) : printable(field.field),
+        shown_json(field, field.before, currency), shown_json(field, field.after, currency));
+}
 
 void show_changes(const std::vector<Change>& changes, const std::string& currency) {
     for (const auto& change : changes) {

@@ -76,6 +76,9 @@ public:
         add_short("archive", archive_help(), run_archive);
         add_clone();
         add_history();
+        if (kind_ != Kind::advertiser) {  // which has only its name
+            add_revert();
+        }
         if (kind_ == Kind::creative) {
             add_resanitize();
         } else if (kind_ == Kind::experiment) {
@@ -241,6 +244,21 @@ private:
         if (kind_ != Kind::experiment) {  // elsewhere are other creatives
             add_parent(*app, options->edit.parent, "Its parent (default: that of the original)");
         }
+        add_access(*app, options->access, true);
+    }
+
+    void add_revert() {
+        std::shared_ptr<EditCommand> options;
+        auto* app =
+            edit("revert", "Restore an earlier version of the history",
+                 fmt::format("{} --before 1234 --dry-run", example_id(kind_)), run_revert, options);
+        add_id(*app, options->id);
+        app->add_option("--to", options->to, "Version of the history to restore")
+            ->check(whole_number(0, INT64_MAX))
+            ->option_text("VERSION");
+        app->add_option("--before", options->before, "Undo this edit and all later ones")
+            ->check(whole_number(1, INT64_MAX))
+            ->option_text("VERSION");
         add_access(*app, options->access, true);
     }
 

@@ -33,6 +33,8 @@ struct EditCommand {
     std::string file;
     Values values;
     std::vector<std::string> sets;  // PATH=VALUE
+    std::string to;                 // of revert: a version,
+    std::string before;             // or that before an edit
 };
 
 Exit run_create(const EditCommand& command);
@@ -43,6 +45,7 @@ Exit run_archive(const EditCommand& command);
 Exit run_clone(const EditCommand& command);
 Exit run_start(const EditCommand& command);  // an experiment
 Exit run_stop(const EditCommand& command);
+Exit run_revert(const EditCommand& command);
 Exit resanitize(const Access& access);
 
 struct Look {

@@ -8,12 +8,12 @@
 #include "cli/common/table.hpp"
 #include "cli/manage/manage.hpp"
 #include "core/base/types.hpp"
-#include "lib/base/json_text.hpp"
 #include "lib/base/money_fields.hpp"
 #include "lib/base/settings.hpp"
 #include "lib/catalog/catalog_list.hpp"
 #include "lib/manage/dates.hpp"
 #include "lib/manage/edits.hpp"
+#include "lib/manage/history.hpp"
 #include "lib/manage/read.hpp"
 
 namespace ads::cli {
@@ -151,42 +151,16 @@ void print_object(Database& database, const Look& look, json_t* object) {
 
 // ---- history ----
 
-Json row_of(std::string_view text) {
-    Json json(text.empty() ? nullptr : json_loadb(text.data(), text.size(), 0, nullptr));
-    return json ? std::move(json) : Json(json_object());
-}
-
-// "weight: 1 -> 5", "price: 2.50 EUR -> 3.00 EUR"
-std::string changed_fields(const Rows& rows, size_t row, const std::string& currency) {
-    constexpr std::string_view kMicro = "_micro";
-    const Json before = row_of(rows.at(row, 5));
-    const Json after = row_of(rows.at(row, 6));
-    if (rows.at(row, 2) == "verdict") {
-        return printable(text_at(after.get(), "why"));
-    }
-    if (rows.null(row, 5) || rows.null(row, 6)) {
-        return printable(text_at(rows.null(row, 6) ? before.get() : after.get(), "name"));
+std::string shown_change(const Change& change, const std::string& currency) {
+    if (change.fields.empty()) {
+        return fmt::format("{}{}", change.kind == ChangeKind::added ? "added" : "removed",
+                           change.name.empty() ? "" : ": " + printable(change.name));
     }
     std::string text;
-    const char* key = nullptr;
-    json_t* value = nullptr;
-    json_object_foreach(after.get(), key, value) {
-        std::string_view name(key);
-        const bool money = name.ends_with(kMicro);
-        const auto text_of = [&](const json_t* one) {
-            return one == nullptr || json_is_null(one) ? "none"
-                   : money               ? money_text(json_integer_value(one), currency)
-                   : json_is_string(one) ? dumped(one)
-                                         : shown_value(key, one, currency);
-        };
-        const json_t* old = json_object_get(before.get(), key);
-        if (name != "updated_at" && name != "archived_at" && json_equal(old, value) == 0) {
-            name.remove_suffix(money ? kMicro.size() : 0);
-            text += fmt::format("{}{}: {} -> {}", text.empty() ? "" : "; ", name, text_of(old),
-                                text_of(value));
-        }
+    for (const auto& field : change.fields) {
+        text += (text.empty() ? "" : "; ") + shown_field(change, field, currency);
     }
-    return printable(text);
+    return text;
 }
 
 }  // namespace
@@ -208,18 +182,19 @@ Exit history(const Look& asked) {
     Database database(asked.access.database, "nginx-ads history");
     try {
         const HistoryQuery query{asked.kind, asked.id, asked.all, asked.limit};
+        const auto edits = read_history(database, query);
         if (asked.access.json) {
-            out().put(indented(history_json(database, query)));
+            print_json(Json(history_json(edits)));
             return Exit::ok;
         }
-        const Rows rows = read_history(database, query);
         const std::string currency = currency_of(database);
-        Grid grid({"WHEN", "WHO", "DID", "WHAT", "CHANGE"});
-        for (size_t i = 0; i < rows.size(); i++) {
-            grid.add({std::string(rows.at(i, 0)), printable(rows.at(i, 1)),
-                      printable(rows.at(i, 2)),
-                      fmt::format("{} {}", printable(rows.at(i, 3)), printable(rows.at(i, 4))),
-                      changed_fields(rows, i, currency)});
+        Grid grid({"VERSION", "WHEN", "WHO", "WHAT", "CHANGE"});
+        for (const auto& one : edits) {
+            for (const auto& change : one.changes) {
+                grid.add({one.version, one.at, printable(one.actor),
+                          fmt::format("{} {}", change.what, printable(change.id)),
+                          shown_change(change, currency)});
+            }
         }
         grid.empty() ? out().put("no history\n") : grid.print();
         return Exit::ok;

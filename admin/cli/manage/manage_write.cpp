@@ -1,4 +1,4 @@
-// create, update, pause, resume, archive, clone; start and stop of an experiment.
+// create, update, pause, resume, archive, clone, revert; start and stop of an experiment.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -16,8 +16,7 @@ bool says_nothing(const EditCommand& command) {
     return command.file.empty() && command.values.empty() && command.sets.empty();
 }
 
-using Do = Edited (*)(Database&, const EditOptions&, const Edit&);
-
+template <class Do>
 Exit run(const EditCommand& command, Edit edit, const char* action, Do f) {
     if (!command.id.empty()) {
         edit.ids = {command.id};
@@ -97,6 +96,19 @@ Exit run_start(const EditCommand& command) {
 
 Exit run_stop(const EditCommand& command) {
     return run(command, command.edit, "stop", stop);
+}
+
+Exit run_revert(const EditCommand& command) {
+    if (command.to.empty() == command.before.empty()) {
+        throw Failure(Exit::usage, fmt::format("{} revert requires --to or --before.",
+                                               words_of(command.edit.kind).command));
+    }
+    const bool before = command.to.empty();
+    const RevertTo to{before ? command.before : command.to, before};
+    return run(command, command.edit, "revert",
+               [&](Database& database, const EditOptions& options, const Edit& edit) {
+                   return revert(database, options, edit, to);
+               });
 }
 
 }  // namespace ads::cli

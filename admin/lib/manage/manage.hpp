@@ -66,4 +66,14 @@ Edited clone(Database& database, const EditOptions& options, const Edit& edit);
 Edited start(Database& database, const EditOptions& options, const Edit& edit);  // an experiment
 Edited stop(Database& database, const EditOptions& options, const Edit& edit);
 
+// A version of the history, or what was there before the edit that it belongs to.
+struct RevertTo {
+    std::string version;
+    bool before = false;
+};
+
+// Makes an object, with what is in it, what it was. What is new since is archived; a status that
+// cannot return stays.
+Edited revert(Database& database, const EditOptions& options, const Edit& edit, const RevertTo& to);
+
 }  // namespace ads::admin

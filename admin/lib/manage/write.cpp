@@ -9,7 +9,7 @@
 #include "lib/manage/edits.hpp"
 #include "lib/manage/experiment.hpp"
 #include "lib/manage/flat.hpp"
-#include "lib/manage/read.hpp"
+#include "lib/manage/history.hpp"
 
 namespace ads::admin {
 
