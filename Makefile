@@ -121,7 +121,7 @@ $(filter-out $(OBJ)/admin/cli/decide/% $(OBJ)/admin/lib/decide/% $(OBJ)/admin/cr
     CXXFLAGS += -O1 -g1
 
 # The tests themselves need not be fast, and compile in half the time.
-$(OBJ)/t/unit/%.o: CXXFLAGS += -O1 -It/unit
+$(OBJ)/t/unit/%.o $(OBJ)/t/fleet/%.o: CXXFLAGS += -O1 -It/unit
 
 $(OBJ)/libads.a: $(lib_objects)
 	@rm -f $@ && ar rcs $@ $^
@@ -153,6 +153,10 @@ $(OBJ)/nginx-ads: $(cli_objects) $(OBJ)/sql/files.o $(OBJ)/libadmin.a $(OBJ)/lib
 
 $(OBJ)/unit-tests: $(unit_objects) $(OBJ)/libadmin.a $(OBJ)/libads.a
 	@$(CXX) $(CXXFLAGS) $^ -o $@ -lgtest -lgtest_main -lfmt -lz -lgumbo $(LIBS)
+
+# Compares ads.rights() with the model of the simulation, for t/fleet/rights.t.
+$(OBJ)/rights-check: $(OBJ)/t/fleet/rights_check.o $(OBJ)/libads.a
+	@$(CXX) $(CXXFLAGS) $^ -o $@ $(LIBS)
 
 -include $(shell find $(BUILD) -name '*.d' -path '*/$(VARIANT)/*' 2>/dev/null)
 

@@ -26,11 +26,12 @@ GRANT USAGE ON SCHEMA ads TO ads_edge, ads_admin, ads_report, ads_operator, ads_
 -- it sees no table.
 GRANT EXECUTE ON FUNCTION
     ads.ingest(uuid[], int2[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int2[],
-               int2[], bool[], text[], text[], text[], text[], text[]),
+               int2[], bool[], text[], text[], text[], text[], text[], int8),
     ads.books(date), ads.stored(uuid[]), ads.catalog(), ads.catalog_changes(text), ads.catalog_version(),
     ads.ensure_partitions(int),
     ads.rights(int8, int8, int8, int8[], int8, int8, int4, jsonb, int2[], int8[], int4[], int8[], int8[], int8[], int8[],
-               int8[], int8[])
+               int8[], int8[]),
+    ads.verdicts(int8, int8, int4)
     TO ads_edge;
 
 -- The command: all data, no definitions. The audit log can only be added to, and the triggers write

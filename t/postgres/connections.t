@@ -179,7 +179,7 @@ subtest 'a role' => sub {
     my @may = $pg->column(
         q{SELECT p.proname FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
           WHERE n.nspname = 'ads' AND has_function_privilege('edge', p.oid, 'EXECUTE') ORDER BY 1});
-    is_deeply \@may, [qw(books catalog catalog_changes catalog_version ensure_partitions ingest rights stored)], 'eight functions and no other';
+    is_deeply \@may, [qw(books catalog catalog_changes catalog_version ensure_partitions ingest rights stored verdicts)], 'nine functions and no other';
     my @tables = $pg->column(
         q{SELECT c.oid::regclass FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
           WHERE n.nspname = 'ads' AND (c.relkind IN ('r', 'p', 'v') AND has_table_privilege('edge', c.oid,

@@ -517,7 +517,7 @@ subtest 'roles' => sub {
             AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND ($any) ORDER BY 1");
     };
     my @all = qw(SELECT INSERT UPDATE DELETE TRUNCATE REFERENCES TRIGGER);
-    is $functions->('ads_edge'), 'books catalog catalog_changes catalog_version ensure_partitions ingest rights stored', 'an edge has eight functions';
+    is $functions->('ads_edge'), 'books catalog catalog_changes catalog_version ensure_partitions ingest rights stored verdicts', 'an edge has nine functions';
     is $tables->('ads_edge', @all), '', 'and no table';
     is $tables->('ads_report', @all[ 1 .. 6 ]), '', 'a report changes nothing';
     is $tables->('ads_report', 'SELECT'), $tables->('ads_owner', 'SELECT'), 'and reads everything';

@@ -252,3 +252,30 @@ BEGIN
     RETURN jsonb_build_object('admission', 'accepted', 'active', cardinality(active_nodes),
                               'grants', coalesce(grants, '[]'), 'wanted_back', coalesce(wanted_back, '[]'));
 END $$;
+
+-- Closes the account of a node that does not come back: what was billed stays so, and the rest is free.
+-- Its later calls are refused. Returns what is free by that. ads.ingest() must not bill it meanwhile.
+CREATE OR REPLACE FUNCTION ads.forget_node(in_node int8)
+RETURNS TABLE (kind int2, id int8, day int4, freed int8)
+LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp AS $$
+BEGIN
+    PERFORM FROM ads.fleet_nodes f WHERE f.node = in_node AND f.closed_at IS NULL FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    PERFORM pg_advisory_xact_lock(1633972065, 2);
+    PERFORM FROM ads.fleet_walls w
+    WHERE (w.kind, w.id, w.day) IN (SELECT a.kind, a.id, a.day FROM ads.fleet_accounts a WHERE a.node = in_node)
+    ORDER BY w.kind, w.id, w.day FOR NO KEY UPDATE;
+    UPDATE ads.fleet_walls w SET settled = w.settled + a.billed,
+        over = w.over AND w.units < w.settled + a.billed + (
+            SELECT coalesce(sum(greatest(x.got - x.gave, x.billed)), 0) FROM ads.fleet_accounts x
+            WHERE x.kind = w.kind AND x.id = w.id AND x.day = w.day AND x.node <> in_node)
+    FROM ads.fleet_accounts a
+    WHERE a.node = in_node AND w.kind = a.kind AND w.id = a.id AND w.day = a.day;
+    UPDATE ads.fleet_nodes f SET closed_at = ads.now() WHERE f.node = in_node;
+    INSERT INTO ads.audit_log (actor, action, table_name, row_id)
+    VALUES (coalesce(nullif(current_setting('ads.actor', true), ''), session_user), 'forget', 'fleet_nodes', in_node::text);
+    RETURN QUERY DELETE FROM ads.fleet_accounts a WHERE a.node = in_node
+        RETURNING a.kind, a.id, a.day, greatest(0, a.got - a.gave - a.billed);
+END $$;

@@ -16,14 +16,20 @@
 -- 23514, and nothing of the batch is stored: the caller halves it until the bad event is alone.
 -- Any other error is worth a retry.
 --
+-- In a fleet each event is billed against the account of the node that served (billing.sql); one for
+-- which nothing is left is stored as "late". `recorder` is the node whose spool is shipped.
+--
 -- Tables are written in a fixed order and each in the order of its key, so that callers with
 -- overlapping batches wait for each other but never in a circle. Every step is a statement of its
 -- own: in one statement with several CTEs the order would be the planner's.
+DROP FUNCTION IF EXISTS ads.ingest(
+    uuid[], int2[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int2[], int2[], bool[],
+    text[], text[], text[], text[], text[]);
 CREATE OR REPLACE FUNCTION ads.ingest(
     in_id uuid[], in_type int2[], in_at int8[], in_issued int8[], in_serve int8[], in_campaign int8[],
     in_ad_group int8[], in_creative int8[], in_experiment int8[], in_price int8[], in_node int8[],
     in_device int2[], in_invalid int2[], in_consent bool[], in_placement text[], in_country text[],
-    in_session text[], in_user text[], in_metadata text[])
+    in_session text[], in_user text[], in_metadata text[], in_recorder int8 DEFAULT 0)
 RETURNS TABLE (inserted int, duplicate int)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ads, pg_temp SET jit = off
     SET lock_timeout = '5s' AS $$
@@ -33,6 +39,11 @@ DECLARE
     fresh uuid[];
     erased bigint[];
     place bigint;
+    in_fleet CONSTANT boolean := EXISTS (SELECT FROM ads.fleet_nodes);
+    walls ads.billed_walls;
+    bill_first boolean := false;
+    asked_price int8[];
+    repeated uuid[];
 BEGIN
     -- Summaries of requests are no events: they are counted, and taken out of the batch.
     IF 5 = ANY (in_type) THEN
@@ -153,7 +164,14 @@ BEGIN
         inserted := coalesce(cardinality(fresh), 0);
     END;
     duplicate := total - inserted;
+    IF in_fleet AND duplicate > 0 THEN
+        repeated := ARRAY(SELECT e.id FROM unnest(in_id, in_node) AS e (id, node)
+                          WHERE e.node = in_recorder AND e.id <> ALL (coalesce(fresh, '{}')));
+    END IF;
     IF inserted = 0 THEN
+        IF repeated <> '{}' THEN
+            PERFORM ads.note_verdicts('{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', in_recorder, repeated);
+        END IF;
         RETURN NEXT;
         RETURN;
     END IF;
@@ -168,93 +186,123 @@ BEGIN
                         GROUP BY i.id) kept ON kept.n = e.n;
     END IF;
 
-    -- Without consent nothing that tells people apart is kept, whatever was sent.
-    -- (Arrays are unnested in the SELECT list: in FROM each would be stored first.)
-    INSERT INTO ads.ad_events (id, "timestamp", serve_id, campaign_id, ad_group_id, creative_id, experiment_id,
-                               price_micro, node, type, device, invalid, placement, session_id, user_id, country,
-                               metadata)
-    SELECT e.id, to_timestamp(e.at::float8 / 1000), e.serve, e.campaign, e.ad_group, e.creative,
-           nullif(e.experiment, 0), e.price, e.node,
-           ('{serve,impression,viewable,click,conversion}'::ads.event_type[])[e.type + 1],
-           ('{desktop,mobile,tablet,tv,bot}'::ads.device[])[e.device + 1],
-           reasons[e.invalid],
-           e.placement, CASE WHEN e.consent THEN e.session ELSE 'anonymous' END,
-           CASE WHEN e.consent THEN nullif(e."user", '') END, nullif(e.country, ''),
-           CASE WHEN e.consent AND e.metadata <> '{}' THEN e.metadata::jsonb ELSE '{}' END
-    FROM (SELECT unnest(in_id) AS id, unnest(in_type) AS type, unnest(in_at) AS at, unnest(in_serve) AS serve,
-                 unnest(in_campaign) AS campaign, unnest(in_ad_group) AS ad_group, unnest(in_creative) AS creative,
-                 unnest(in_experiment) AS experiment, unnest(in_price) AS price, unnest(in_node) AS node,
-                 unnest(in_device) AS device, unnest(in_invalid) AS invalid, unnest(in_consent) AS consent,
-                 unnest(in_placement) AS placement, unnest(in_country) AS country, unnest(in_session) AS session,
-                 unnest(in_user) AS "user", unnest(in_metadata) AS metadata) e
-    WHERE e.type >= 0;
-
-    INSERT INTO ads.event_hours AS h (hour, campaign_id, ad_group_id, creative_id, placement, country, device, type,
-                                      invalid, events, price_micro)
-    SELECT to_timestamp(e.hour * 3600), e.campaign, e.ad_group, e.creative, e.placement, e.country,
-           coalesce(('{desktop,mobile,tablet,tv,bot}'::text[])[e.device + 1], ''),
-           ('{serve,impression,viewable,click,conversion}'::ads.event_type[])[e.type + 1],
-           coalesce(reasons[e.invalid]::text, ''), e.events, e.price
-    FROM (SELECT campaign, at / 3600000 AS hour, ad_group, creative, type, placement COLLATE "C" AS placement,
-                 country COLLATE "C" AS country, device, invalid, count(*) AS events, sum(price)::bigint AS price
-          FROM (SELECT unnest(in_at) AS at, unnest(in_campaign) AS campaign, unnest(in_ad_group) AS ad_group,
-                       unnest(in_creative) AS creative, unnest(in_placement) AS placement,
-                       unnest(in_country) AS country, unnest(in_device) AS device, unnest(in_type) AS type,
-                       unnest(in_invalid) AS invalid, unnest(in_price) AS price) u
-          WHERE type >= 0
-          GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9) e
-    ORDER BY e.campaign, e.hour, e.ad_group, e.creative, e.type, e.placement, e.country, e.device, e.invalid
-    ON CONFLICT (campaign_id, hour, ad_group_id, creative_id, type, placement, country, device, invalid)
-    DO UPDATE SET events = h.events + excluded.events, price_micro = h.price_micro + excluded.price_micro;
-
-    INSERT INTO ads.daily_spend AS s (campaign_id, day, ad_group_id, serves, impressions, viewables, clicks,
-                                      conversions, spend_micro)
-    SELECT e.campaign, (to_timestamp((CASE WHEN e.type < 3 THEN e.issued ELSE e.at END)::float8 / 1000)
-                        AT TIME ZONE coalesce(c.timezone, 'UTC'))::date AS day, e.ad_group,
-           count(*) FILTER (WHERE e.type = 0), count(*) FILTER (WHERE e.type = 1),
-           count(*) FILTER (WHERE e.type = 2), count(*) FILTER (WHERE e.type = 3),
-           count(*) FILTER (WHERE e.type = 4), sum(e.price)
-    FROM (SELECT unnest(in_type) AS type, unnest(in_at) AS at, unnest(in_issued) AS issued,
-                 unnest(in_campaign) AS campaign, unnest(in_ad_group) AS ad_group, unnest(in_price) AS price,
-                 unnest(in_invalid) AS invalid) e
-         LEFT JOIN ads.campaigns c ON c.id = e.campaign
-    WHERE e.invalid = 0 AND e.type >= 0
-    GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
-    ON CONFLICT (campaign_id, day, ad_group_id)
-    DO UPDATE SET serves = s.serves + excluded.serves, impressions = s.impressions + excluded.impressions,
-        viewables = s.viewables + excluded.viewables, clicks = s.clicks + excluded.clicks,
-        conversions = s.conversions + excluded.conversions, spend_micro = s.spend_micro + excluded.spend_micro;
-
-    -- The variant that a session saw first is its variant; events may come in any
-    -- order, so the earliest times win.
-    IF 0 <> ANY (in_experiment) THEN
-        INSERT INTO ads.experiment_trials AS t (experiment_id, session_id, creative_id, first_impression,
-                                                first_success)
-        SELECT e.experiment, e.session COLLATE "C", (array_agg(e.creative ORDER BY e.at, e.type, e.creative))[1],
-               to_timestamp((min(e.at) FILTER (WHERE e.type = 1))::float8 / 1000),
-               to_timestamp((min(e.at) FILTER (WHERE e.type <> 1))::float8 / 1000)
-        FROM (SELECT unnest(in_type) AS type, unnest(in_at) AS at, unnest(in_experiment) AS experiment,
-                     unnest(in_creative) AS creative, unnest(in_session) AS session, unnest(in_invalid) AS invalid,
-                     unnest(in_consent) AS consent) e
-             LEFT JOIN ads.experiments x ON x.id = e.experiment
-        WHERE e.experiment <> 0 AND e.invalid = 0 AND e.consent AND e.session <> 'anonymous'
-          AND (e.type = 1 OR e.type = CASE x.metric WHEN 'conversion' THEN 4 ELSE 3 END)
-        GROUP BY 1, 2 ORDER BY 1, 2
-        ON CONFLICT (experiment_id, session_id)
-        DO UPDATE SET first_impression = least(t.first_impression, excluded.first_impression),
-                      first_success = least(t.first_success, excluded.first_success);
+    IF in_fleet THEN
+        walls := ads.walls_of_events(in_type, in_at, in_issued, in_campaign, in_ad_group, in_price, in_node, in_invalid);
+        bill_first := walls.places IS NOT NULL AND ads.contested_events(walls) <> '{}';
+        asked_price := in_price;
     END IF;
 
-    IF 1 = ANY (in_type) THEN
-        INSERT INTO ads.pixel_queue (event_id, campaign_id, ad_group_id, creative_id, placement, happened_at, url)
-        SELECT e.id, e.campaign, e.ad_group, e.creative, e.placement, to_timestamp(e.at::float8 / 1000),
-               c.impression_url
-        FROM (SELECT unnest(in_id) AS id, unnest(in_type) AS type, unnest(in_at) AS at,
-                     unnest(in_campaign) AS campaign, unnest(in_ad_group) AS ad_group,
-                     unnest(in_creative) AS creative, unnest(in_placement) AS placement,
-                     unnest(in_invalid) AS invalid) e
-             JOIN ads.creatives c ON c.id = e.creative AND c.impression_url IS NOT NULL
-        WHERE e.type = 1 AND e.invalid = 0;
+    -- Billing locks the walls until the end of the transaction, and other nodes wait for them: it comes
+    -- last, unless some events may be late. If that turns out only then, the rest is done again.
+    LOOP
+        BEGIN
+            IF bill_first THEN
+                FOREACH place IN ARRAY ads.bill_events(walls) LOOP
+                    in_invalid[place] := array_position(reasons, 'late');
+                    in_price[place] := 0;
+                END LOOP;
+            END IF;
+
+            -- Without consent nothing that tells people apart is kept, whatever was sent.
+            -- (Arrays are unnested in the SELECT list: in FROM each would be stored first.)
+            INSERT INTO ads.ad_events (id, "timestamp", serve_id, campaign_id, ad_group_id, creative_id, experiment_id,
+                                       price_micro, node, type, device, invalid, placement, session_id, user_id, country,
+                                       metadata)
+            SELECT e.id, to_timestamp(e.at::float8 / 1000), e.serve, e.campaign, e.ad_group, e.creative,
+                   nullif(e.experiment, 0), e.price, e.node,
+                   ('{serve,impression,viewable,click,conversion}'::ads.event_type[])[e.type + 1],
+                   ('{desktop,mobile,tablet,tv,bot}'::ads.device[])[e.device + 1],
+                   reasons[e.invalid],
+                   e.placement, CASE WHEN e.consent THEN e.session ELSE 'anonymous' END,
+                   CASE WHEN e.consent THEN nullif(e."user", '') END, nullif(e.country, ''),
+                   CASE WHEN e.consent AND e.metadata <> '{}' THEN e.metadata::jsonb ELSE '{}' END
+            FROM (SELECT unnest(in_id) AS id, unnest(in_type) AS type, unnest(in_at) AS at, unnest(in_serve) AS serve,
+                         unnest(in_campaign) AS campaign, unnest(in_ad_group) AS ad_group, unnest(in_creative) AS creative,
+                         unnest(in_experiment) AS experiment, unnest(in_price) AS price, unnest(in_node) AS node,
+                         unnest(in_device) AS device, unnest(in_invalid) AS invalid, unnest(in_consent) AS consent,
+                         unnest(in_placement) AS placement, unnest(in_country) AS country, unnest(in_session) AS session,
+                         unnest(in_user) AS "user", unnest(in_metadata) AS metadata) e
+            WHERE e.type >= 0;
+
+            INSERT INTO ads.event_hours AS h (hour, campaign_id, ad_group_id, creative_id, placement, country, device, type,
+                                              invalid, events, price_micro)
+            SELECT to_timestamp(e.hour * 3600), e.campaign, e.ad_group, e.creative, e.placement, e.country,
+                   coalesce(('{desktop,mobile,tablet,tv,bot}'::text[])[e.device + 1], ''),
+                   ('{serve,impression,viewable,click,conversion}'::ads.event_type[])[e.type + 1],
+                   coalesce(reasons[e.invalid]::text, ''), e.events, e.price
+            FROM (SELECT campaign, at / 3600000 AS hour, ad_group, creative, type, placement COLLATE "C" AS placement,
+                         country COLLATE "C" AS country, device, invalid, count(*) AS events, sum(price)::bigint AS price
+                  FROM (SELECT unnest(in_at) AS at, unnest(in_campaign) AS campaign, unnest(in_ad_group) AS ad_group,
+                               unnest(in_creative) AS creative, unnest(in_placement) AS placement,
+                               unnest(in_country) AS country, unnest(in_device) AS device, unnest(in_type) AS type,
+                               unnest(in_invalid) AS invalid, unnest(in_price) AS price) u
+                  WHERE type >= 0
+                  GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9) e
+            ORDER BY e.campaign, e.hour, e.ad_group, e.creative, e.type, e.placement, e.country, e.device, e.invalid
+            ON CONFLICT (campaign_id, hour, ad_group_id, creative_id, type, placement, country, device, invalid)
+            DO UPDATE SET events = h.events + excluded.events, price_micro = h.price_micro + excluded.price_micro;
+
+            INSERT INTO ads.daily_spend AS s (campaign_id, day, ad_group_id, serves, impressions, viewables, clicks,
+                                              conversions, spend_micro)
+            SELECT e.campaign, (to_timestamp((CASE WHEN e.type < 3 THEN e.issued ELSE e.at END)::float8 / 1000)
+                                AT TIME ZONE coalesce(c.timezone, 'UTC'))::date AS day, e.ad_group,
+                   count(*) FILTER (WHERE e.type = 0), count(*) FILTER (WHERE e.type = 1),
+                   count(*) FILTER (WHERE e.type = 2), count(*) FILTER (WHERE e.type = 3),
+                   count(*) FILTER (WHERE e.type = 4), sum(e.price)
+            FROM (SELECT unnest(in_type) AS type, unnest(in_at) AS at, unnest(in_issued) AS issued,
+                         unnest(in_campaign) AS campaign, unnest(in_ad_group) AS ad_group, unnest(in_price) AS price,
+                         unnest(in_invalid) AS invalid) e
+                 LEFT JOIN ads.campaigns c ON c.id = e.campaign
+            WHERE e.invalid = 0 AND e.type >= 0
+            GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+            ON CONFLICT (campaign_id, day, ad_group_id)
+            DO UPDATE SET serves = s.serves + excluded.serves, impressions = s.impressions + excluded.impressions,
+                viewables = s.viewables + excluded.viewables, clicks = s.clicks + excluded.clicks,
+                conversions = s.conversions + excluded.conversions, spend_micro = s.spend_micro + excluded.spend_micro;
+
+            -- The variant that a session saw first is its variant; events may come in any
+            -- order, so the earliest times win.
+            IF 0 <> ANY (in_experiment) THEN
+                INSERT INTO ads.experiment_trials AS t (experiment_id, session_id, creative_id, first_impression,
+                                                        first_success)
+                SELECT e.experiment, e.session COLLATE "C", (array_agg(e.creative ORDER BY e.at, e.type, e.creative))[1],
+                       to_timestamp((min(e.at) FILTER (WHERE e.type = 1))::float8 / 1000),
+                       to_timestamp((min(e.at) FILTER (WHERE e.type <> 1))::float8 / 1000)
+                FROM (SELECT unnest(in_type) AS type, unnest(in_at) AS at, unnest(in_experiment) AS experiment,
+                             unnest(in_creative) AS creative, unnest(in_session) AS session, unnest(in_invalid) AS invalid,
+                             unnest(in_consent) AS consent) e
+                     LEFT JOIN ads.experiments x ON x.id = e.experiment
+                WHERE e.experiment <> 0 AND e.invalid = 0 AND e.consent AND e.session <> 'anonymous'
+                  AND (e.type = 1 OR e.type = CASE x.metric WHEN 'conversion' THEN 4 ELSE 3 END)
+                GROUP BY 1, 2 ORDER BY 1, 2
+                ON CONFLICT (experiment_id, session_id)
+                DO UPDATE SET first_impression = least(t.first_impression, excluded.first_impression),
+                              first_success = least(t.first_success, excluded.first_success);
+            END IF;
+
+            IF 1 = ANY (in_type) THEN
+                INSERT INTO ads.pixel_queue (event_id, campaign_id, ad_group_id, creative_id, placement, happened_at, url)
+                SELECT e.id, e.campaign, e.ad_group, e.creative, e.placement, to_timestamp(e.at::float8 / 1000),
+                       c.impression_url
+                FROM (SELECT unnest(in_id) AS id, unnest(in_type) AS type, unnest(in_at) AS at,
+                             unnest(in_campaign) AS campaign, unnest(in_ad_group) AS ad_group,
+                             unnest(in_creative) AS creative, unnest(in_placement) AS placement,
+                             unnest(in_invalid) AS invalid) e
+                     JOIN ads.creatives c ON c.id = e.creative AND c.impression_url IS NOT NULL
+                WHERE e.type = 1 AND e.invalid = 0;
+            END IF;
+
+            IF walls.places IS NOT NULL AND NOT bill_first AND ads.bill_events(walls) <> '{}' THEN
+                RAISE EXCEPTION 'an event is late' USING ERRCODE = 'ADS01';
+            END IF;
+            EXIT;
+        EXCEPTION WHEN SQLSTATE 'ADS01' THEN
+            bill_first := true;
+        END;
+    END LOOP;
+    IF in_fleet THEN
+        PERFORM ads.note_verdicts(in_id, in_type, in_at, in_issued, in_serve, in_campaign, in_ad_group, asked_price,
+                                  in_node, in_invalid, in_recorder, repeated);
     END IF;
 
     RETURN NEXT;
