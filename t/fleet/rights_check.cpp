@@ -25,6 +25,7 @@ using fleet_test::PostgresModel;
 using NodeId = PostgresModel::NodeId;
 
 constexpr uint32_t kNodes = 5;
+constexpr auto kAnonymous = static_cast<SlotKind>(4);  // its limit is told, and nothing is billed
 constexpr uint64_t kUnlimited = uint64_t{1} << 60;
 
 [[noreturn]] void fail(const std::string& what) {
@@ -144,6 +145,9 @@ public:
                 add({SlotKind::impressions, group.id, day});
                 add({SlotKind::clicks, group.id, day});
             }
+            if (day != 0) {
+                add({kAnonymous, 14, day});
+            }
             add({SlotKind::budget, static_cast<Id>(day != 0 ? 7 : 8), day});
         }
         // Not in the catalog: they get no answer.
@@ -226,7 +230,8 @@ private:
         limit++;
         const std::string n = std::to_string(limit);
         const std::string where = " WHERE id = " + std::to_string(id);
-        if (kind == SlotKind::budget) {
+        if (kind == kAnonymous) {
+        } else if (kind == SlotKind::budget) {
             sql_.run("UPDATE ads.campaigns SET budget_micro = " + n + where);
         } else if (!lifetime) {
             const std::string column =
@@ -248,14 +253,18 @@ private:
     }
     void set_model(const FleetWall& wall, uint64_t limit) {
         limits_[wall] = limit;
-        if (model_.walls().contains(wall)) {
+        if (wall.kind != kAnonymous && model_.walls().contains(wall)) {
             model_.set_limit(wall, limit, quantum(wall));
         }
     }
 
     // A wall is made when a node first asks for it.
     void make(const FleetWall& wall) {
-        if (limits_.at(wall) == kUnlimited || model_.walls().contains(wall)) {
+        const bool made = model_.walls().contains(wall);
+        if (made && wall.kind == kAnonymous) {
+            model_.set_limit(wall, limits_.at(wall), 1);
+        }
+        if (made || limits_.at(wall) == kUnlimited) {
             return;
         }
         model_.set_limit(wall, limits_.at(wall), quantum(wall));
@@ -319,7 +328,7 @@ private:
         std::string what = "call of node " + std::to_string(id) + " instance " +
                            std::to_string(call.instance) + " next " + std::to_string(call.next) +
                            " sequence " + std::to_string(call.sequence);
-        std::vector<uint64_t> kind, wall, day, got, gave, need, ahead, quanta, none;
+        std::vector<uint64_t> kind, wall, day, got, gave, need, ahead, quanta, limit;
         const auto add = [&](const RightsLine& line) {
             kind.push_back(static_cast<uint64_t>(line.wall.kind));
             wall.push_back(line.wall.id);
@@ -329,7 +338,7 @@ private:
             need.push_back(line.need);
             ahead.push_back(line.ahead);
             quanta.push_back(quantum(line.wall));
-            none.push_back(0);
+            limit.push_back(line.wall.kind == kAnonymous ? limits_.at(line.wall) : 0);
         };
         for (const RightsLine& line : call.lines) {
             add(line);
@@ -346,7 +355,7 @@ private:
             std::to_string(call.sequence) + "," + std::to_string(call.nonce) + ",1,'{}'," +
             list("int2", kind) + "," + list("int8", wall) + "," + list("int4", day) + "," +
             list("int8", got) + "," + list("int8", gave) + "," + list("int8", need) + "," +
-            list("int8", ahead) + "," + list("int8", quanta) + "," + list("int8", none) + ")";
+            list("int8", ahead) + "," + list("int8", quanta) + "," + list("int8", limit) + ")";
         std::string shown(sql.size() + std::char_traits<char>::length(kShown), '\0');
         shown.resize(
             static_cast<size_t>(std::snprintf(shown.data(), shown.size(), kShown, sql.c_str())));

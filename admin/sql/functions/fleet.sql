@@ -29,7 +29,7 @@ $$;
 -- What was stored of a wall's limit, of all nodes.
 CREATE OR REPLACE FUNCTION ads.stored_of_wall(in_kind int2, in_id int8, in_day int4) RETURNS bigint
 STABLE LANGUAGE sql SET search_path = pg_catalog, ads, pg_temp AS $$
-    SELECT CASE WHEN in_kind = 3 THEN (
+    SELECT CASE WHEN in_kind = 4 THEN 0 WHEN in_kind = 3 THEN (
         SELECT greatest(coalesce(sum(s.spend_micro), 0),
                         CASE WHEN in_day = 0 THEN (SELECT c.budget_spent_micro FROM ads.campaigns c WHERE c.id = in_id) END)
         FROM ads.daily_spend s
@@ -105,7 +105,7 @@ BEGIN
     IF NOT coalesce(total = ALL (ARRAY[
             cardinality(in_id), cardinality(in_day), cardinality(in_got), cardinality(in_gave), cardinality(in_need),
             cardinality(in_ahead), cardinality(in_quantum), cardinality(in_limit)])
-        AND 1 <= ALL (in_kind) AND 3 >= ALL (in_kind) AND 1 <= ALL (in_id) AND 0 <= ALL (in_day) AND 16383 >= ALL (in_day)
+        AND 1 <= ALL (in_kind) AND 4 >= ALL (in_kind) AND 1 <= ALL (in_id) AND 0 <= ALL (in_day) AND 16383 >= ALL (in_day)
         AND 0 <= ALL (in_got) AND 0 <= ALL (in_gave) AND 0 <= ALL (in_need) AND 0 <= ALL (in_ahead)
         AND 1::int8 << 60 >= ALL (in_got || in_gave || in_need || in_ahead || in_quantum || in_limit)
         AND 1 <= ALL (in_quantum) AND 0 <= ALL (in_limit), false) THEN
@@ -161,17 +161,18 @@ BEGIN
         FROM (SELECT c.kind, c.id, c.day, l.quantum, c.units
               FROM unnest(new_kind, new_id, new_day, new_quantum) AS l (kind, id, day, quantum)
               JOIN ads.catalog_walls(new_kind, new_id, new_day) c USING (kind, id, day)
-              WHERE own_catalog AND c.units IS NOT NULL AND (c.day = 0 OR abs(c.day - c.today) <= 1)
+              WHERE own_catalog AND c.kind < 4 AND c.units IS NOT NULL AND (c.day = 0 OR abs(c.day - c.today) <= 1)
               UNION ALL
               SELECT l.kind, l.id, l.day, l.quantum, l.units
               FROM unnest(new_kind, new_id, new_day, new_quantum, new_units) AS l (kind, id, day, quantum, units)
               -- The zone is not known: its day is at most one from that of UTC.
-              WHERE NOT own_catalog AND (l.day = 0 OR abs(l.day - ads.day_number(moment::date)) <= 2)) l;
+              WHERE (NOT own_catalog OR l.kind = 4) AND (l.day = 0 OR abs(l.day - ads.day_number(moment::date)) <= 2)) l;
     END IF;
     IF new_kind IS NOT NULL THEN
         PERFORM pg_advisory_xact_lock(1633972065, 2);
         INSERT INTO ads.fleet_walls (kind, id, day, units, quantum, settled, told_at)
-        SELECT l.kind, l.id, l.day, l.units, l.quantum, ads.stored_of_wall(l.kind, l.id, l.day), file_time
+        SELECT l.kind, l.id, l.day, l.units, l.quantum, ads.stored_of_wall(l.kind, l.id, l.day),
+               CASE WHEN l.kind = 4 THEN 0 ELSE file_time END
         FROM unnest(new_kind, new_id, new_day, new_quantum, new_units) AS l (kind, id, day, quantum, units)
         ORDER BY l.kind, l.id, l.day
         ON CONFLICT DO NOTHING;
@@ -185,9 +186,9 @@ BEGIN
             ON w.kind = l.kind AND w.id = l.id AND w.day = l.day
         ORDER BY w.kind, w.id, w.day FOR NO KEY UPDATE OF w;
         UPDATE ads.fleet_walls w SET quantum = l.quantum, units = coalesce(l.units, w.units),
-            told_at = CASE WHEN l.units IS NULL THEN w.told_at ELSE file_time END
+            told_at = CASE WHEN l.units IS NULL THEN w.told_at ELSE coalesce(file_time, 0) END
         FROM (SELECT l.kind, l.id, l.day, l.quantum,
-                     CASE WHEN v.told_at <= file_time THEN l.units END AS units
+                     CASE WHEN v.kind = 4 OR v.told_at <= file_time THEN l.units END AS units
               FROM unnest(in_kind, in_id, in_day, in_quantum, in_limit) AS l (kind, id, day, quantum, units)
               JOIN ads.fleet_walls v ON v.kind = l.kind AND v.id = l.id AND v.day = l.day) l
         WHERE w.kind = l.kind AND w.id = l.id AND w.day = l.day AND (w.quantum <> l.quantum OR w.units <> l.units);

@@ -118,6 +118,11 @@ BEGIN
     -- likely to have them still.
     DELETE FROM ads.erasures WHERE erased_at < ads.now() - interval '3 months';
     DELETE FROM ads.request_summaries WHERE received_at < ads.now() - interval '3 months';
+    -- Accounts of a fleet live as long as claims; verdicts until no node that was away needs them.
+    DELETE FROM ads.fleet_accounts WHERE day BETWEEN 1 AND ads.day_number(ads.now()::date) - 93;
+    DELETE FROM ads.fleet_walls WHERE day BETWEEN 1 AND ads.day_number(ads.now()::date) - 93;
+    DELETE FROM ads.fleet_verdicts WHERE at < (extract(epoch FROM ads.now()) - 8 * 86400) * 1000;
+    DELETE FROM ads.fleet_nodes f WHERE f.closed_at < ads.now() - interval '3 months';
     -- The last turn of a task stays, it tells when the next one is due.
     DELETE FROM ads.scheduler_runs r WHERE r.due_at < ads.now() - interval '30 days'
         AND EXISTS (SELECT FROM ads.scheduler_runs n
