@@ -42,9 +42,9 @@ fuzz_names    := $(patsubst t/fuzz/%.cpp,%,$(wildcard t/fuzz/*.cpp))
 
 # ---- targets for people ----------------------------------------------------------
 .PHONY: all help setup run run-full test test-long unit lint format bench fuzz asan-test valgrind-test \
-        tsan-test hup-test clang-test real-tests nginx-versions install clean nginx-tests module test-module cli tag FORCE
+        tsan-test hup-test clang-test real-tests nginx-versions install clean nginx-tests module test-module cli tag console FORCE
 
-all: module cli tag ## build the module, the command and the tag into build/
+all: module cli tag console ## build the module, the command, the tag and the console into build/
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -106,6 +106,14 @@ tag: ## build the tag for pages into build/tag, if node and npm are there
 
 $(BUILD)/tag/tag.js: $(wildcard admin/tag/src/*.ts admin/tag/*.json) admin/tag/build.mjs
 	@node admin/tag/build.mjs $(BUILD)/tag
+
+# The same of the console.
+console: ## build the page of the console into build/console, if node and npm are there
+	@if scripts/node-packages admin/console; then $(MAKE) --no-print-directory $(BUILD)/console/index.html; \
+	 else echo "make console: not built"; fi
+
+$(BUILD)/console/index.html: $(wildcard admin/console/src/* admin/console/src/*/* admin/console/*.json) admin/console/build.mjs
+	@node admin/console/build.mjs $(BUILD)/console
 
 $(BUILD)/nginx-ads: $(BUILD)/plain/nginx-ads
 	@cp -p $< $@
@@ -290,6 +298,7 @@ install: all ## install the module, the command and what goes with it (DESTDIR=,
 	install -m 644 docs/examples/*.json $(share)/nginx-ads/examples
 	[ ! -d $(BUILD)/tag ] || { install -d $(share)/nginx-ads/tag && \
 	    install -m 644 $(BUILD)/tag/*.js $(share)/nginx-ads && install -m 644 $(BUILD)/tag/package/* $(share)/nginx-ads/tag; }
+	[ ! -d $(BUILD)/console ] || { install -d $(share)/nginx-ads/console && install -m 644 $(BUILD)/console/* $(share)/nginx-ads/console; }
 	$(BUILD)/nginx-ads validate --schema > $(share)/nginx-ads/catalog.schema.json
 	$(BUILD)/nginx-ads man > $(share)/man/man1/nginx-ads.1
 	$(BUILD)/nginx-ads completion bash > $(share)/bash-completion/completions/nginx-ads

@@ -274,6 +274,8 @@ subtest 'nginx -t takes the configurations of the pages' => sub {
     system('cp', 'conf/bots.txt', "$etc/bots.txt") and die;
     rename spew('list', "192.0.2.0/24\n"), "$etc/datacentres.txt" or die $!;
     rename spew('tag.js', "'page-spot'\n"), "$etc/tag.js" or die $!;
+    mkdir "$etc/console" or die $!;
+    rename spew('index.html', "<!doctype html>\n"), "$etc/console/index.html" or die $!;
     my $secret = write_temp('page-secret', secret_text(1), 0600);
     for my $page ('docs/deploy.md', 'docs/directives.md', 'docs/metrics.md', 'docs/creatives.md') {
         my $number = 0;
@@ -281,6 +283,7 @@ subtest 'nginx -t takes the configurations of the pages' => sub {
             $number++;
             $text =~ s{/etc/nginx-ads/secret}{$secret}g;
             $text =~ s{/etc/nginx-ads|/usr/share/nginx-ads}{$etc}g;
+            $text =~ s{\bads_console;}{ads_console $etc/console;}g;
             $text =~ s{/var/lib/nginx-ads|/var/cache/nginx}{%%PREFIX%%/logs}g;
             my $own = join '', grep { !/^\s*(ads_\w+)/ || $text !~ /^\s*$1\b/m } split /(?<=\n)/, http_conf();
             # In the http block, a server or a location.

@@ -342,6 +342,8 @@ ngx_command_t commands[] = {
      set_slots_css, NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("ads_live"), NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS, set_live,
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("ads_console"), NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS | NGX_CONF_TAKE1, set_console,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
 #define ADS_ANYWHERE NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF
     {ngx_string("ads_origin"), ADS_ANYWHERE | NGX_CONF_TAKE1, set_origin, NGX_HTTP_LOC_CONF_OFFSET,
      offsetof(LocConf, origin), nullptr},

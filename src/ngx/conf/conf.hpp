@@ -106,8 +106,8 @@ struct CorsConf {
     ngx_str_t ancestors;  // " ORIGIN …", for frame-ancestors
 };
 
-// A script that `ads_tag` serves.
-struct ScriptFile {
+// What `ads_tag` and `ads_console` serve, read with the configuration.
+struct ServedFile {
     ngx_str_t name;
     ngx_str_t body;
     uint64_t hash;
@@ -143,8 +143,8 @@ struct LocConf {
     InjectConf* inject;    // nullptr: off
     bool answers;          // the location is one of ours
     ngx_int_t anonymous_cap;
-    ngx_array_t* scripts;  // of ScriptFile
-    ngx_str_t element;     // on pages, in `ads_tag` and `ads_slots_css`
+    ngx_array_t* files;  // of ServedFile
+    ngx_str_t element;   // on pages, in `ads_tag` and `ads_slots_css`
 };
 
 inline constexpr ngx_int_t kAnyType = -2;
@@ -213,6 +213,8 @@ char* set_inject(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* merge_inject(ngx_conf_t* cf, LocConf* from, LocConf* to);
 
 // Directives about what answers, in endpoint.cpp.
+// Makes the location answer with `handler`, which needs nothing else.
+char* handle_alone(ngx_conf_t* cf, ngx_command_t* cmd, ngx_http_handler_pt handler) noexcept;
 char* set_base(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_serve(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_track(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
@@ -220,6 +222,10 @@ char* set_status(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_live(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_frame(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_tag(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+// In console.cpp. The type of a file by its suffix; empty for one that is not served.
+std::string_view type_of_file(std::string_view name) noexcept;
+char* set_console(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+
 // In frame_origin.cpp.
 char* set_frame_origin(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* merge_tag_base(ngx_conf_t* cf, LocConf* to) noexcept;

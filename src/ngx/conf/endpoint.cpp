@@ -13,6 +13,19 @@
 
 namespace ads::ngx {
 
+char* handle_alone(ngx_conf_t* cf, ngx_command_t* cmd, ngx_http_handler_pt handler) noexcept {
+    auto* core = static_cast<ngx_http_core_loc_conf_t*>(
+        ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module));
+    if (core->handler != nullptr) {
+        return complain(cf, "ads: \"%V\" is not allowed here: the location already has a handler",
+                        &cmd->name);
+    }
+    core->handler = handler;
+    static_cast<LocConf*>(ngx_http_conf_get_module_loc_conf(cf, ngx_http_ads_module))->answers =
+        true;
+    return conf_ok();
+}
+
 namespace {
 
 // Characters that need no escaping in JSON, HTML and JavaScript.
@@ -34,20 +47,6 @@ std::string url_escaped(std::string_view path) {
 
 MainConf& main_of(ngx_conf_t* cf) noexcept {
     return *static_cast<MainConf*>(ngx_http_conf_get_module_main_conf(cf, ngx_http_ads_module));
-}
-
-// Makes the location answer with `handler`, which needs nothing else.
-char* handle_alone(ngx_conf_t* cf, ngx_command_t* cmd, ngx_http_handler_pt handler) noexcept {
-    auto* core = static_cast<ngx_http_core_loc_conf_t*>(
-        ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module));
-    if (core->handler != nullptr) {
-        return complain(cf, "ads: \"%V\" is not allowed here: the location already has a handler",
-                        &cmd->name);
-    }
-    core->handler = handler;
-    static_cast<LocConf*>(ngx_http_conf_get_module_loc_conf(cf, ngx_http_ads_module))->answers =
-        true;
-    return conf_ok();
 }
 
 // Makes the location answer with `handler`, which needs a catalog.
@@ -121,7 +120,7 @@ char* read_script(ngx_conf_t* cf, ngx_command_t* cmd, LocConf* loc, const std::s
          at = text.find(kDefaultElement, at + loc->element.len)) {
         text.replace(at, kDefaultElement.size(), view(loc->element));
     }
-    auto* script = static_cast<ScriptFile*>(ngx_array_push(loc->scripts));
+    auto* script = static_cast<ServedFile*>(ngx_array_push(loc->files));
     if (script == nullptr) {
         return conf_error();
     }
@@ -234,7 +233,7 @@ char* set_tag(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
         }
     }
     if (ngx_conf_full_name(cf->cycle, &folder, 0) != NGX_OK ||
-        (loc->scripts = ngx_array_create(cf->pool, 4, sizeof(ScriptFile))) == nullptr) {
+        (loc->files = ngx_array_create(cf->pool, 4, sizeof(ServedFile))) == nullptr) {
         return conf_error();
     }
     // `nginx -s stop` must work whatever has become of the files.

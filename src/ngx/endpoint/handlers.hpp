@@ -13,6 +13,7 @@ ngx_int_t slots_css_handler(ngx_http_request_t* r);
 ngx_int_t status_handler(ngx_http_request_t* r);
 ngx_int_t health_handler(ngx_http_request_t* r);
 ngx_int_t live_handler(ngx_http_request_t* r);
+ngx_int_t console_handler(ngx_http_request_t* r);
 #if ADS_TEST_CLOCK
 ngx_int_t clock_handler(ngx_http_request_t* r);
 #endif

@@ -16,12 +16,12 @@ ngx_int_t tag_handler(ngx_http_request_t* r) {
     if (const ngx_int_t rc = ngx_http_discard_request_body(r); rc != NGX_OK) {
         return rc;
     }
-    const ngx_array_t* files = loc_conf(r)->scripts;
-    const std::span scripts(static_cast<const ScriptFile*>(files->elts), files->nelts);
+    const ngx_array_t* files = loc_conf(r)->files;
+    const std::span scripts(static_cast<const ServedFile*>(files->elts), files->nelts);
     const std::string_view uri = view(r->uri);
     const std::string_view name = uri.substr(uri.rfind('/') + 1);
     const auto script = std::find_if(scripts.begin(), scripts.end(),
-                                     [&](const ScriptFile& s) { return view(s.name) == name; });
+                                     [&](const ServedFile& s) { return view(s.name) == name; });
     if (script == scripts.end()) {
         return NGX_HTTP_NOT_FOUND;
     }

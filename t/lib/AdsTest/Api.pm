@@ -10,16 +10,20 @@ AdsTest::Api - nginx-ads api behind a real nginx, as docs/console.md configures 
     my $res = $api->call('GET', '/campaigns', as => 'alice');   # { status, headers, body, json }
 
 Its users are named as their roles, but for carol, an advertiser:acme, and nobody, who has none;
-the password of all is "secret".
+the password of all is "secret". With C<< console => 1 >> nginx has the page and the module as well,
+with the catalog of PostgreSQL, tracks below /spot/, and ships its events; with C<< alone => 1 >>
+there is no API.
 
 =cut
 
 use strict;
 use warnings;
 
+use Cwd qw(abs_path);
 use JSON::PP ();
 use MIME::Base64 qw(encode_base64);
 
+use AdsTest::Ads ();
 use AdsTest::Nginx;
 use AdsTest::Process qw(alive spawn);
 
@@ -32,17 +36,37 @@ our %Users = (
 
 # That of the documentation, with places of its own.
 sub conf {
-    my ($location) = AdsTest::Nginx::slurp('docs/console.md') =~ m{^(    location /console/ \{\n.*?^    \}\n)}ms or die "docs/console.md has no location\n";
+    my (%o) = @_;
+    my $text = AdsTest::Nginx::slurp('docs/console.md');
+    my ($map)      = $text =~ m{^(map \S+ \$hides_node .*?^\}\n)}ms or die "docs/console.md has no map\n";
+    my ($location) = $text =~ m{^(    location /console/ \{\n.*?^    \}\n)}ms or die "docs/console.md has no location\n";
     $location =~ s{/etc/nginx-ads/}{%%PREFIX%%/conf/}g;
     $location =~ s{/run/nginx-ads/}{%%PREFIX%%/}g;
+    my $console = abs_path('build/console');
+    my ($http, $server) = ('', '');
+    $location =~ s{^        location /console/api/ \{\n.*?^        \}\n}{}ms if $o{alone};
+    if ($o{console}) {
+        $location =~ s/ads_console;/ads_console $console;/ or die "docs/console.md has no ads_console\n";
+        $http = AdsTest::Ads::http_conf(state => 'logs/state', %o);
+        $http =~ s/ads_catalog file [^;]*/ads_catalog postgres poll=1s/ if $o{pg};
+        $http .= sprintf qq{    ads_postgres "%s" interval=50ms;\n}, $o{pg}->conninfo if $o{pg};
+        $server = AdsTest::Ads::locations() . "        ads_base /spot/;\n" . ($o{server} // '');
+    }
+    else {
+        $location =~ s/^.*\bads_\w+(?: \w+)?;.*\n//mg;
+    }
     my $roles = join "\n", map {"        $_ \"$Users{$_}\";"} grep { length $Users{$_} } sort keys %Users;
     return <<"CONF";
+$http
     map \$remote_user \$console_role {
 $roles
         default "";
     }
+$map
     server {
         listen 127.0.0.1:%%PORT%%;
+        root html;
+$server
 $location
     }
 CONF
@@ -51,12 +75,12 @@ CONF
 sub new {
     my ($class, %o) = @_;
     my $self = bless { pg => $o{pg}, options => $o{options} // [], owner => $$ }, $class;
-    $self->{ngx} = my $ngx = AdsTest::Nginx->new(modules => [], conf => "http {\n" . conf() . "}\n");
+    $self->{ngx} = my $ngx = AdsTest::Nginx->new($o{port} ? (port => $o{port}) : (), $o{console} ? () : (modules => []), conf => "http {\n" . conf(%o) . "}\n");
     $ngx->write_file('conf/users', join '', map {"$_:{PLAIN}secret\n"} sort keys %Users);
     $ngx->write_file('conf/proof', "a proof that is long enough\n");
     $ngx->write_file('conf/proof.conf', qq{scgi_param ADS_PROOF "a proof that is long enough";\n});
     chmod 0600, $ngx->path('conf/proof') or die "$!\n";
-    $self->start_api;
+    $self->start_api if $o{pg};
     $ngx->start;
     return $self;
 }
@@ -106,7 +130,7 @@ sub call {
 sub finish {
     my ($self) = @_;
     return if $self->{finished}++ || $self->{owner} != $$;
-    $self->stop_api if alive($self->{pid}, $self->{statuses} //= {});
+    $self->stop_api if $self->{pid} && alive($self->{pid}, $self->{statuses} //= {});
     $self->{ngx}->stop;
     return;
 }

@@ -1,0 +1,75 @@
+// What is wrong with a node, and what to do: the thresholds of nginx-ads doctor and of conf/prometheus-rules.yml.
+import {bytes, count, plural, span} from './format.ts';
+import type {NodeStatus} from './status.ts';
+
+export interface Problem {
+  level: 'alert' | 'warning';
+  /** What it is about: "catalog". */
+  about: string;
+  what: string;
+  remedy: string;
+  /** Where more is known. */
+  link?: string;
+}
+
+const keeperSilent = 3000;
+const zoneNearlyFull = 0.9;
+
+const signs: Record<string, {what: (value: string) => string; remedy: string}> = {
+  serves_per_impression: {
+    what: value => `${value} ads are served per impression; 1.05 to 1.15 is healthy`,
+    remedy: 'Above: pages do not show what they fetch, or lose pixels. Below: pixels are counted elsewhere than serves.',
+  },
+  pixel_delay_s: {what: value => `half of the impressions come ${value} s or more after their serve; below 30 s is healthy`, remedy: 'Ads are fetched long before they are shown, or the network is slow.'},
+  limits_passed: {what: value => `${value} budgets or caps are exceeded`, remedy: 'nginx-ads pacing shows which. A lower budget or a stop in the middle of the day does this, and it goes at midnight.'},
+};
+
+export const nodeProblems = (node: NodeStatus): Problem[] => {
+  const list: Problem[] = [];
+  const add = (level: Problem['level'], about: string, what: string, remedy: string, link = '#/health') => list.push({level, about, what, remedy, link});
+  const {catalog, keeper, postgres, spool, events, zone} = node;
+  if (catalog.error) {
+    add('alert', 'catalog', `The last edit of the catalog was refused: ${catalog.error}`, 'The node serves the catalog before it. Correct the edit; nginx-ads validate shows every fault.');
+  }
+  if (catalog.unreadable) {
+    add('alert', 'catalog', `The catalog cannot be read: ${catalog.unreadable}`, 'The node serves the last one. See the error log of nginx.');
+  }
+  if (catalog.waits_for_pid !== null) {
+    add('warning', 'catalog', `A new catalog waits for the worker ${catalog.waits_for_pid}, which still reads the old one`, 'The worker hangs or is stopped: continue it, or end it.');
+  }
+  if (keeper && keeper.silent_ms > keeperSilent) {
+    add('alert', 'keeper', `The keeper has been silent for ${span(keeper.silent_ms / 1000)}`, 'No pacing, no shipping and no new catalog until it is back. See the error log of nginx; is the process stopped or short of CPU?');
+  }
+  if (postgres?.error) {
+    add('alert', 'events', `Events cannot be sent to PostgreSQL: ${postgres.error}`, `Nothing is lost: ${bytes(spool.bytes)} wait in the spool. Run nginx-ads doctor.`);
+  }
+  if (postgres && postgres.quarantined > 0) {
+    add('warning', 'events', `PostgreSQL has refused ${plural(postgres.quarantined, 'event')}`, 'The reasons are in SPOOL/quarantine/*.txt.');
+  }
+  if ((events['dropped'] ?? 0) > 0) {
+    add('alert', 'events', `${plural(events['dropped']!, 'event')} could not be written and ${events['dropped'] === 1 ? 'is' : 'are'} lost`, 'The disk of the spool was full or failed: free space, and see the error log of nginx.');
+  }
+  if (spool.damaged_records > 0) {
+    add('alert', 'spool', `${plural(spool.damaged_records, 'record')} of the spool ${spool.damaged_records === 1 ? 'was' : 'were'} damaged`, 'Check the disk and the memory. The bytes are in SPOOL/quarantine/*.damaged.');
+  }
+  if (spool.slow_writes > 0) {
+    add('warning', 'spool', `${plural(spool.slow_writes, 'write')} to the spool took 100 ms or more, the longest ${spool.longest_write_ms} ms`, 'All requests of a worker wait for a write: put the spool on a faster disk.');
+  }
+  if (node.dedupe.evicted > 0) {
+    add('warning', 'dedupe', `${count(node.dedupe.evicted)} entries of the dedupe table were removed before they expired`, 'Enlarge dedupe= of ads_state: a token could count twice.');
+  }
+  if (zone.used / zone.size > zoneNearlyFull) {
+    add('warning', 'zone', `The zone is ${Math.round(zone.used / zone.size * 100)} % full`, 'Enlarge ads_zone: a catalog that does not fit is refused.');
+  }
+  for (const [name, sign] of Object.entries(node.health)) {
+    if (sign.status === 'alert' || sign.status === 'warning') {
+      const words = signs[name];
+      const value = String(Math.round((sign.value ?? 0) * 100) / 100);
+      add(sign.status, 'delivery', words ? words.what(value).replace(/^./, first => first.toUpperCase()) : `${name} is ${value}`, words?.remedy ?? 'See docs/metrics.md.');
+    }
+  }
+  for (const stop of node.stopped ?? []) {
+    add('alert', 'stop', `Stopped on this node: ${stop.what}, by ${stop.by || 'unknown'}${stop.reason ? `: ${stop.reason}` : ''}`, `nginx-ads start lifts it.`);
+  }
+  return list.sort((a, b) => Number(b.level === 'alert') - Number(a.level === 'alert'));
+};

@@ -1,0 +1,145 @@
+// The campaigns that are meant to deliver, the one with the most money at risk first.
+import {money, share, span} from '../core/format.ts';
+import {campaignRows} from '../core/names.ts';
+import {forecastOf, spendBand, type Forecast} from '../core/report.ts';
+import {session} from '../core/session.ts';
+import {fullStatus, type CampaignStatus, type GroupStatus} from '../core/status.ts';
+import type {Poll} from '../core/poll.ts';
+import type {Store} from '../core/store.ts';
+import {bar} from '../ui/chart.ts';
+import {pace, paceOf, paceOfShares, type PaceWord} from '../ui/pace.ts';
+import {source, waiting} from '../ui/source.ts';
+import {table, type Column} from '../ui/table.ts';
+import {define, html, nothing, View, type TemplateResult} from '../ui/view.ts';
+
+interface Row {
+  id: number;
+  name: string;
+  advertiser: string;
+  word: PaceWord;
+  /** Shares of what is to be delivered: so far, and what even delivery would be. */
+  delivered: number | null;
+  aim: number | null;
+  progress: string;
+  /** Cents that even delivery would have brought by now, and this has not. */
+  risk: number;
+  end: number | null;
+}
+
+const mostForecasts = 12;
+const order: Record<PaceWord, number> = {stopped: 0, under: 1, over: 2, on: 3, none: 4, 'used up': 5, paused: 6, ended: 7};
+
+class CampaignList extends View {
+  private readonly node = fullStatus();
+  private readonly rows = campaignRows();
+  private readonly forecasts = new Map<number, {poll: Poll<Forecast>; stop: () => void}>();
+
+  protected override stores(): Store<unknown>[] {
+    return [...session.seesNode ? [this.node] : [], ...session.managed ? [this.rows] : []];
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.forecasts.forEach(({stop}) => stop());
+    this.forecasts.clear();
+  }
+
+  private currency(): string | null {
+    return this.node.value?.catalog.currency ?? null;
+  }
+
+  private onNode(id: number): CampaignStatus | undefined {
+    return this.node.value?.campaigns.find(campaign => campaign.id === id);
+  }
+
+  private managed(): Row[] {
+    return (this.rows.value ?? []).filter(campaign => campaign.status === 'active').map(campaign => {
+      const node = this.onNode(campaign.id);
+      const d = campaign.delivery;
+      const word = node?.stopped ? 'stopped' : node?.budget ? paceOf(node.pace) : paceOfShares(d?.delivered ?? null, d?.aim ?? null);
+      const budget = d?.budget_cents ?? null;
+      return {
+        id: campaign.id, name: campaign.name || `Campaign ${campaign.id}`, advertiser: campaign.advertiser ?? '', word,
+        delivered: d?.delivered ?? null, aim: d?.aim ?? null,
+        progress: budget === null ? `${money(d?.spent_cents ?? 0, this.currency())} today` : `${money(d!.spent_cents)} of ${money(budget, this.currency())}${d!.of === 'day' ? ' today' : ''}`,
+        risk: budget === null || d!.aim === null ? 0 : Math.max(0, (d!.aim - (d!.delivered ?? 0)) * budget),
+        end: campaign.end ? Date.parse(campaign.end) : null,
+      };
+    });
+  }
+
+  // Of a node: by its budget, or the tightest limit of its ad groups.
+  private embedded(): Row[] {
+    return (this.node.value?.campaigns ?? []).map(campaign => {
+      const groups = this.node.value!.ad_groups.filter(group => group.campaign === campaign.id);
+      const spent = groups.reduce((sum, group) => sum + group.spend_cents, 0);
+      const {budget} = campaign;
+      const limited = groups.filter(group => group.limits.length).sort((a, b) => (a.pace.utilization ?? 1) - (b.pace.utilization ?? 1))[0] as GroupStatus | undefined;
+      const limit = budget ?? limited?.limits[0];
+      const worst = budget ? campaign.pace : limited?.pace;
+      return {
+        id: campaign.id, name: campaign.name || `Campaign ${campaign.id}`, advertiser: '', end: null,
+        word: campaign.stopped ? 'stopped' : worst ? paceOf(worst) : 'none',
+        delivered: limit?.amount ? limit.used / limit.amount : null, aim: limit?.amount ? limit.ideal / limit.amount : null,
+        progress: budget ? `${money(budget.used)} of ${money(budget.amount, this.currency())} today`
+          : limited ? `${limited.limits[0]!.used} of ${limited.limits[0]!.amount} ${limited.limits[0]!.of}, ad group ${limited.id}` : `${money(spent, this.currency())} today`,
+        risk: budget ? Math.max(0, budget.ideal - budget.used) : 0,
+      };
+    });
+  }
+
+  // Of those that stand first.
+  private follow(rows: Row[]): void {
+    if (!session.may('forecastCampaign')) {
+      return;
+    }
+    const wanted = new Set(rows.slice(0, mostForecasts).map(row => row.id));
+    for (const [id, {stop}] of this.forecasts) {
+      if (!wanted.has(id)) {
+        stop();
+        this.forecasts.delete(id);
+      }
+    }
+    for (const id of wanted) {
+      if (!this.forecasts.has(id)) {
+        const one = forecastOf(id);
+        this.forecasts.set(id, {poll: one, stop: one.follow(() => this.requestUpdate())});
+      }
+    }
+  }
+
+  private atEnd({id}: Row): TemplateResult | string {
+    const forecast = this.forecasts.get(id)?.poll.value;
+    if (!forecast) {
+      return '';
+    }
+    const band = spendBand(forecast);
+    const short = (cents: number) => money(cents).replace(/\.00$/, '');
+    return html`<span title=${forecast.summary}>${forecast.delivery === null ? money(forecast.projected_total_spend, forecast.currency) : share(forecast.delivery)}${band ? html`<span class="cell-note">${short(band[0])}–${short(band[1])} likely</span>` : nothing}</span>`;
+  }
+
+  private columns(): Column<Row>[] {
+    const managed = session.managed;
+    const ends: Column<Row> = {name: 'Ends', by: row => row.end, wide: true, cell: row => row.end === null ? 'open' : row.end < Date.now() ? 'ended' : `in ${span((row.end - Date.now()) / 1000)}`};
+    return [
+      {name: 'Campaign', by: row => row.name, cell: row => html`<a href="#/campaign/${row.id}">${row.name}</a>${row.advertiser ? html`<span class="cell-note">${row.advertiser}</span>` : nothing}`},
+      {name: 'Pace', by: row => order[row.word], cell: row => row.word === 'under' && !session.may('whyCampaign') && managed ? pace(row.word) : row.word === 'under' || row.word === 'stopped' ? html`<a class="plain" href="#/why/${`campaign-${row.id}`}" title="Why?">${pace(row.word)}</a>` : pace(row.word)},
+      {name: 'Delivered', by: row => row.delivered, cell: row => html`${row.progress}${row.delivered === null ? nothing : bar(row.delivered, row.aim, row.word)}`},
+      {name: 'At risk', number: true, wide: true, title: 'what even delivery would have brought by now, and this campaign has not', by: row => row.risk, cell: row => row.risk > 0 ? money(row.risk) : '–'},
+      ...managed ? [{name: 'At the end', number: true, title: 'if the last 7 days continue', cell: (row: Row) => this.atEnd(row)} satisfies Column<Row>, ends] : [],
+    ];
+  }
+
+  protected override render(): TemplateResult {
+    const from: Store<unknown> = session.managed ? this.rows : this.node;
+    if (from.value === undefined) {
+      return waiting(from);
+    }
+    const rows = (session.managed ? this.managed() : this.embedded()).sort((a, b) => b.risk - a.risk || order[a.word] - order[b.word] || a.id - b.id);
+    this.follow(rows);
+    return html`${table({caption: 'Campaigns that are meant to deliver', rows, identify: row => row.id, columns: this.columns(), empty: 'No campaign is active.', limit: 30})}
+      <p class="tiles-note"><span>The mark in the bar is what even delivery would have come to by now.</span>${source(from)}</p>`;
+  }
+}
+
+define('campaign-list', CampaignList);
