@@ -293,12 +293,14 @@ install: all ## install the module, the command and what goes with it (DESTDIR=,
 	install -m 644 conf/prometheus-rules.yml conf/grafana-dashboard.json $(share)/nginx-ads
 	install -d $(share)/nginx-ads/examples $(share)/man/man1 $(share)/bash-completion/completions \
 	    $(share)/zsh/vendor-completions $(root)/lib/systemd/system $(root)/lib/tmpfiles.d
-	sed 's|/usr/lib/|$(PREFIX)/lib/|' conf/nginx.conf > $(share)/nginx-ads/examples/nginx.conf
+	sed -e 's|/usr/lib/|$(PREFIX)/lib/|' -e 's|/usr/share/|$(PREFIX)/share/|' conf/nginx.conf > $(share)/nginx-ads/examples/nginx.conf
 	install -m 644 conf/catalog.json $(share)/nginx-ads/examples/catalog.json
 	install -m 644 docs/examples/*.json $(share)/nginx-ads/examples
 	[ ! -d $(BUILD)/tag ] || { install -d $(share)/nginx-ads/tag && \
 	    install -m 644 $(BUILD)/tag/*.js $(share)/nginx-ads && install -m 644 $(BUILD)/tag/package/* $(share)/nginx-ads/tag; }
-	[ ! -d $(BUILD)/console ] || { install -d $(share)/nginx-ads/console && install -m 644 $(BUILD)/console/* $(share)/nginx-ads/console; }
+	install -d $(share)/nginx-ads/console
+	if [ -d $(BUILD)/console ]; then install -m 644 $(BUILD)/console/* $(share)/nginx-ads/console; \
+	 else echo '<!doctype html><title>Console</title>The console was not built: install nodejs and npm, then make install.' > $(share)/nginx-ads/console/index.html; fi
 	$(BUILD)/nginx-ads validate --schema > $(share)/nginx-ads/catalog.schema.json
 	$(BUILD)/nginx-ads man > $(share)/man/man1/nginx-ads.1
 	$(BUILD)/nginx-ads completion bash > $(share)/bash-completion/completions/nginx-ads

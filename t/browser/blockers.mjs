@@ -23,7 +23,8 @@ const asked = [
   ['sub_frame', '/spot/serve?placement=home-top&format=html'],
   ['sub_frame', `/spot/frame?t=${token}`],
   ...tracking.flatMap(url => [['image', url], ['xmlhttprequest', url], ['other', url], ['main_frame', url]]),
-  ...['/console/', '/console/status', '/console/live', '/console/api/'].map(url => ['xmlhttprequest', url]),
+  ...['status?limit=1000', 'live?campaigns=7', 'api/me', 'api/campaigns/7/why', 'api/ad-groups?campaign=7', 'api/creatives', 'api/placements/home-top', 'api/experiments', 'api/advertisers', 'api/report?by=placement'].map(url => ['xmlhttprequest', `/console/${url}`]),
+  ['main_frame', '/console/'], ['script', '/console/console.js'], ['stylesheet', '/console/style.css'], ['image', '/console/icon.svg'],
   ...files('conf/demo').map(path => [/\.js$/.test(path) ? 'script' : /\.css$/.test(path) ? 'stylesheet' : /\.svg$/.test(path) ? 'image' : 'main_frame', path.replace('conf/demo', '')]),
   // Every path in our configurations and on our page of documentation.
   ...['conf/nginx.conf', 'conf/demo.conf', 'docs/web.md', 'docs/tutorial.md', 'README.md'].flatMap(path =>
@@ -50,13 +51,22 @@ test('no request is blocked, on the own host or on another', () => {
   equal(blocked, [], 'blocked');
 }, {bare: true});
 
+// An element of each class, id and name that the console's source has.
+const consoleElements = () => {
+  const sources = files('admin/console/src').map(text).join('\n');
+  const all = (pattern, from = sources) => [...new Set([...from.matchAll(pattern)].flatMap(([, found]) => found.split(/[^\w-]+/)).filter(name => /^[a-z][\w-]*$/.test(name)))];
+  const classes = [...new Set([...all(/class="([^"]*)"/g), ...all(/\.([a-z][\w-]*)(?=[^{};]*\{)/g, text('admin/console/src/style.css'))])];
+  return [...classes.map(name => `<i class="${name}">c</i>`), ...all(/\bid="([\w-]+)"/g).map(id => `<i id="${id}">c</i>`), ...all(/<([a-z]+-[a-z-]+)/g).map(name => `<${name}>c</${name}>`)];
+};
+
 test('no element is hidden', async () => {
   const browser = await launch();
   try {
+    ok(consoleElements().length > 100, `${consoleElements().length} elements of the console`);
     const page = await browser.newPage();
     const html = [text('conf/demo/index.html'), ...[...text('docs/web.md').matchAll(/```html\n([^]*?)```/g)].map(([, code]) => code),
       '<a class="spot-native"><img class="spot-image"><strong class="spot-title">a</strong><span class="spot-body">b</span></a>',
-      '<i class="ad-slot">control</i><ad-slot>control</ad-slot>'].join('\n');
+      ...consoleElements(), '<i class="ad-slot">control</i><ad-slot>control</ad-slot>'].join('\n');
     await page.setContent(html.replace(/<script[^]*?<\/script>|<link[^>]*>/g, ''));
     const found = await page.evaluate(() => {
       const all = [...document.querySelectorAll('*')];

@@ -58,6 +58,9 @@ my $api  = AdsTest::Api->new(console => 1, pg => $pg, port => $port, server => "
 my $site = "http://localhost:$port";
 AdsTest::Nginx::wait_until(sub { scalar fetch_ads($api->{ngx}, 'placement=top') }, 60, 'an ad');
 
+# Traffic of today, so that there are figures.
+system($^X, 'scripts/visitors', "http://127.0.0.1:$port/spot/serve", '--placements', 'top,side,empty', '--rate', 60, '--seconds', 6, '--quiet') == 0 or die 'visitors';
+
 # The same node without an API: what the zone knows.
 my $alone = AdsTest::Api->new(console => 1, alone => 1, catalog => "$folder/catalog.json");
 AdsTest::Browser::run($node, 't/browser/console.mjs', SITE => $site, BROWSER => $browser, ALONE => 'http://localhost:' . $alone->{ngx}->port, CONNINFO => $pg->conninfo,

@@ -34,7 +34,7 @@ END {
 
 sub start {
     write_file('run.log', '');
-    $runner = spawn(['scripts/run'], { PORT => $port, MAKE => 'true' }, 'run.log');
+    $runner = spawn(['scripts/run'], { PORT => $port, MAKE => 'true', VISITORS => 0 }, 'run.log');
     wait_until { read_file('run.log') =~ /Ctrl-C stops it/ || !alive($runner) } 60, 'the demo';
     $http = AdsTest::Http->new(port => $port);
     return;

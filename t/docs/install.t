@@ -23,7 +23,8 @@ is installed(), 0, 'make install' or diag slurp("$dir/out");
 my @names = qw(usr/lib/nginx/modules/ngx_http_ads_module.so usr/bin/nginx-ads usr/share/nginx-ads/bots.txt usr/share/nginx-ads/catalog.schema.json
     usr/share/nginx-ads/examples/first.json usr/share/man/man1/nginx-ads.1
     usr/share/bash-completion/completions/nginx-ads usr/share/zsh/vendor-completions/_nginx-ads usr/share/nginx-ads/examples/nginx.conf
-    usr/share/nginx-ads/examples/catalog.json usr/lib/tmpfiles.d/nginx-ads.conf etc/nginx-ads/catalog.json);
+    usr/share/nginx-ads/console/index.html usr/share/nginx-ads/examples/catalog.json usr/lib/tmpfiles.d/nginx-ads.conf etc/nginx-ads/catalog.json);
+push @names, map { "usr/share/nginx-ads/console/$_" } qw(console.js style.css icon.svg) if -e 'build/console/console.js';
 push @names, map { "usr/share/nginx-ads/$_" } qw(tag.js tag-consent.js tag-debug.js tag/package.json tag/index.js tag/index.d.ts) if -e 'build/tag/tag.js';
 is_deeply [ grep { !-s "$root/$_" } @names ], [], 'puts all in its place';
 ok !-e "$root/etc/nginx-ads/secret", 'no key goes into a package';
@@ -77,6 +78,7 @@ spurt("$root/etc/nginx-ads/catalog.json", '{}');
 is installed('PREFIX=/opt/ads'), 0, 'another PREFIX' or diag slurp("$dir/out");
 is slurp("$root/etc/nginx-ads/catalog.json"), '{}', 'a catalog that is there is kept';
 like slurp("$root/opt/ads/share/nginx-ads/examples/nginx.conf"), qr{^load_module /opt/ads/lib/nginx/modules/}m, 'the configuration names it';
+like slurp("$root/opt/ads/share/nginx-ads/examples/nginx.conf"), qr{ads_console /opt/ads/share/nginx-ads/console;}, 'and the page';
 like slurp("$root/opt/ads/lib/systemd/system/nginx-ads-scheduler.service"), qr{^ExecStart=/opt/ads/bin/nginx-ads }m, 'the units name it';
 ok -s "$root/opt/ads/lib/debug/opt/ads/bin/nginx-ads.debug", 'with the symbols';
 done_testing;

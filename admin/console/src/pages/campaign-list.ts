@@ -76,12 +76,13 @@ class CampaignList extends View {
       const {budget} = campaign;
       const limited = groups.filter(group => group.limits.length).sort((a, b) => (a.pace.utilization ?? 1) - (b.pace.utilization ?? 1))[0] as GroupStatus | undefined;
       const limit = budget ?? limited?.limits[0];
+      const whole = budget?.type === 'lifetime';
       const worst = budget ? campaign.pace : limited?.pace;
       return {
         id: campaign.id, name: campaign.name || `Campaign ${campaign.id}`, advertiser: '', end: null,
         word: campaign.stopped ? 'stopped' : worst ? paceOf(worst) : 'none',
-        delivered: limit?.amount ? limit.used / limit.amount : null, aim: limit?.amount ? limit.ideal / limit.amount : null,
-        progress: budget ? `${money(budget.used)} of ${money(budget.amount, this.currency())} today`
+        delivered: whole ? budget!.whole_cents / budget!.cents : limit?.amount ? limit.used / limit.amount : null, aim: !whole && limit?.amount ? limit.ideal / limit.amount : null,
+        progress: budget ? whole ? `${money(budget.whole_cents)} of ${money(budget.cents, this.currency())}` : `${money(budget.used)} of ${money(budget.amount, this.currency())} today`
           : limited ? `${limited.limits[0]!.used} of ${limited.limits[0]!.amount} ${limited.limits[0]!.of}, ad group ${limited.id}` : `${money(spent, this.currency())} today`,
         risk: budget ? Math.max(0, budget.ideal - budget.used) : 0,
       };

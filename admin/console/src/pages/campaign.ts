@@ -125,7 +125,7 @@ class CampaignPage extends View {
     const runs = campaign.status === 'active' || campaign.status === 'scheduled';
     return html`<div class="actions">
       ${runs && session.may('pauseCampaign') ? html`<button @click=${() => void act('pause', of)}>Pause</button>` : nothing}
-      ${(paused || campaign.status === 'draft' || campaign.status === 'completed') && session.may('resumeCampaign') ? html`<button class="primary" @click=${() => void act('resume', of)}>${paused ? 'Resume' : 'Start'}</button>` : nothing}
+      ${(paused || campaign.status === 'draft' || campaign.status === 'completed') && session.may('resumeCampaign') ? html`<button class="primary" @click=${() => void act('resume', of, paused ? 'Resume' : 'Start')}>${paused ? 'Resume' : 'Start'}</button>` : nothing}
       ${session.may('cloneCampaign') ? html`<button @click=${() => void act('clone', of).then(made => made && router.go(address('campaign', made.id)))}>Clone</button>` : nothing}
       ${campaign.status !== 'archived' && session.may('archiveCampaign') ? html`<button @click=${() => void act('archive', of)}>Archive</button>` : nothing}</div>`;
   }
@@ -244,7 +244,7 @@ class CampaignPage extends View {
     return html`<p><b>${value.summary}</b></p>${facts([
       ['Spent', money(value.spent_cents, value.currency)],
       ['Per day', html`${money(value.average_daily_spend)} <span class="dim">in the last 7 days</span>`],
-      ['By the end', html`${money(value.projected_total_spend, value.currency)}${band ? html` <span class="dim">likely ${money(band[0])} to ${money(band[1])}</span>` : nothing}`],
+      ...value.days_to_end === null ? [] : [['By the end', html`${money(value.projected_total_spend, value.currency)}${band ? html` <span class="dim">likely ${money(band[0])} to ${money(band[1])}</span>` : nothing}`] as [string, unknown]],
       ...value.goal_count === null ? [] : [['Goal', `${count(value.goal_done)} of ${count(value.goal_count)}, projected ${count(value.goal_projected)}`] as [string, unknown]],
       ...value.exhaustion_date ? [['Budget lasts until', day(value.exhaustion_date)] as [string, unknown]] : [],
     ])}`;
@@ -254,7 +254,7 @@ class CampaignPage extends View {
     const node = new Map((this.node.value?.ad_groups ?? []).map(group => [group.id, group]));
     const groups = this.groups.value;
     const served = (id: number) => count(node.get(id)?.serves);
-    const {may} = {may: (operation: string) => session.may(operation)};
+    const may = (operation: string) => session.may(operation);
     return html`<section class="section"><div class="section-head"><h2>Ad groups</h2>${source(this.groups)}</div>
       ${groups ? table({
         caption: 'Ad groups of the campaign', rows: groups, identify: row => row.id, empty: 'It has no ad groups yet.',
@@ -264,7 +264,7 @@ class CampaignPage extends View {
           {name: 'Pace', cell: row => node.get(row.id) ? pace(paceOf(node.get(row.id)!.pace)) : '–'},
           {name: 'Delivered', by: row => row.delivery?.delivered, cell: row => row.delivery ? html`${count(row.delivery.done)} of ${count(row.delivery.target)} ${row.delivery.unit}${bar(row.delivery.delivered, row.delivery.aim)}` : html`<span class="dim">no limit of its own</span>`},
           ...session.seesNode ? [{name: 'Served today', number: true, wide: true, cell: (row: GroupRow) => served(row.id)}] : [],
-          {name: '', cell: row => html`${may('whyAdGroup') ? html`<a href=${address('why', row.id)}>Why?</a>` : nothing}
+          {name: 'Do', doing: true, cell: row => html`${may('whyAdGroup') ? html`<a href=${address('why', row.id)}>Why?</a>` : nothing}
             ${row.status === 'active' && may('pauseAdGroup') ? html`<button class="quiet" @click=${() => void act('pause', {kind: 'ad-group', id: row.id, name: row.name})}>Pause</button>` : nothing}
             ${row.status === 'paused' && may('resumeAdGroup') ? html`<button class="quiet" @click=${() => void act('resume', {kind: 'ad-group', id: row.id, name: row.name})}>Resume</button>` : nothing}`},
         ],

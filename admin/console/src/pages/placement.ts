@@ -4,6 +4,7 @@ import {live} from '../core/live.ts';
 import {poll, type Poll} from '../core/poll.ts';
 import {report, byHour, hourNow, todayReport, type Report} from '../core/report.ts';
 import {address} from '../core/router.ts';
+import {campaignName, campaignRows} from '../core/names.ts';
 import {session} from '../core/session.ts';
 import {nodeStatus} from '../core/status.ts';
 import type {Store} from '../core/store.ts';
@@ -71,6 +72,7 @@ class PlacementPage extends View {
   static override properties = {placement: {}};
   declare placement: string;
   private readonly node = nodeStatus();
+  private readonly campaigns = campaignRows();
   private list!: Poll<PlacementRow[]>;
   private object!: Poll<PlacementRow>;
   private rivals!: Poll<Competitor[]>;
@@ -85,7 +87,7 @@ class PlacementPage extends View {
     this.today = todayReport({placement: id});
     this.by = report({by: 'campaign', from: 'today', placement: id});
     const pg = !session.managed ? [] : id ? [this.object, this.rivals, this.today, this.by] : [this.list];
-    return [...session.seesNode ? [live, ...session.managed ? [] : [this.node]] : [], ...pg];
+    return [...session.managed ? [this.campaigns] : [], ...session.seesNode ? [live, ...session.managed ? [] : [this.node]] : [], ...pg];
   }
 
   // ---- all of them ----
@@ -134,7 +136,8 @@ class PlacementPage extends View {
   }
 
   private competition(): TemplateResult {
-    const rows = this.rivals.value;
+    const running = new Set((this.campaigns.value ?? []).filter(({status}) => status === 'active').map(({id}) => id));
+    const rows = this.rivals.value?.filter(({campaign}) => running.has(campaign));
     if (!rows) {
       return waiting(this.rivals);
     }
@@ -146,7 +149,7 @@ class PlacementPage extends View {
     return table({
       caption: 'Ad groups that may be served here', rows: rows.toSorted((a, b) => tiers.indexOf(a.priority) - tiers.indexOf(b.priority) || b.weight - a.weight), identify: row => row.id, empty: 'No active ad group is aimed at it: it stays empty.',
       columns: [
-        {name: 'Ad group', by: row => row.name, cell: row => html`<a href=${address('why', row.id)}>${row.name || `Ad group ${row.id}`}</a><span class="cell-note"><a href=${address('campaign', row.campaign)}>campaign ${row.campaign}</a></span>`},
+        {name: 'Ad group', by: row => row.name, cell: row => html`<a href=${address('why', row.id)}>${row.name || `Ad group ${row.id}`}</a><span class="cell-note"><a href=${address('campaign', row.campaign)}>${campaignName(row.campaign)}</a></span>`},
         {name: 'Tier', by: row => tiers.indexOf(row.priority), cell: row => row.priority},
         {name: 'Weight', number: true, by: row => row.weight, cell: row => html`${row.weight}<span class="cell-note">${share(ratio(row.weight, byTier.get(row.priority) ?? 0))} of its tier</span>`},
         {name: 'Price', wide: true, cell: row => row.price ? `${row.price.model} ${money(row.price.amount_cents)}` : 'free'},

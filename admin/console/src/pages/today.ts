@@ -16,6 +16,8 @@ import './campaign-list.ts';
 
 const metrics: [figure: Summed, name: string][] = [['impressions', 'Impressions'], ['requests', 'Requests'], ['serves', 'Ads served'], ['clicks', 'Clicks'], ['spend_cents', 'Revenue']];
 const mostProblems = 6;
+const farBehind = 0.5;
+const early = 0.1;
 
 class TodayPage extends View {
   static override properties = {figure: {state: true}};
@@ -52,6 +54,12 @@ class TodayPage extends View {
         remedy: causes[0]?.remedy ?? '',
       });
     }
+    // Without an API the node's own pace has to do.
+    for (const {id, name, pace, day_seconds: day, elapsed_seconds: elapsed} of session.managed ? [] : this.node.value?.campaigns ?? []) {
+      if (pace.status === 'under_pace' && (pace.utilization ?? 1) < farBehind && elapsed > early * day) {
+        list.push({level: 'warning', about: 'delivery', link: `#/why/campaign-${id}`, what: `${name || `Campaign ${id}`} has delivered ${share(pace.utilization)} of what it should have by now`, remedy: 'Look at what keeps its ad groups from being served'});
+      }
+    }
     const known = this.node.at || this.why.at || !session.seesNode;
     return html`<section aria-label="Problems">${known ? problemList(list, session.seesNode ? 'Nothing is wrong: the node is well, and what is meant to deliver does.' : 'Nothing is wrong.') : html`<p class="notice" aria-busy="true">Looking for problems…</p>`}
       ${groups.length > mostProblems ? html`<p><a href="#/why">${groups.length - mostProblems} more ad groups that deliver too little</a></p>` : nothing}</section>`;
@@ -83,7 +91,7 @@ class TodayPage extends View {
         ${tile('Viewable', share(total.viewable_rate), points(total.viewable_rate, 'viewables', 'impressions'))}
         ${tile('Clicks', count(total.clicks), html`${share(total.ctr, 2)} CTR`)}
         ${tile('Revenue', money(total.spend_cents, currency), compared('spend_cents'))}</dl>
-      <p class="tiles-note"><span>Today until now; last week: the same day by the same time.</span>${source(this.today)}</p>`;
+      <p class="tiles-note"><span>Today until now; last week: the same day by the same time. Nodes tell requests and fill once a minute.</span>${source(this.today)}</p>`;
   }
 
   private nodeTiles(): TemplateResult {

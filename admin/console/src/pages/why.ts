@@ -93,6 +93,9 @@ export const funnel = (counts: Counts): TemplateResult => {
 const whatIf = (counts: Counts): TemplateResult => {
   const list = counts.refused.filter(one => one.count > 0).sort((a, b) => b.count - a.count);
   const all = counts.serves + list.reduce((sum, one) => sum + one.count, 0);
+  if (list.length === 0 && all > 0) {
+    return html`<p class="notice">It was served for every request that it could have had. Only more of these would help: more placements, more traffic, or a longer flight.</p>`;
+  }
   return table({
     caption: 'What each reason would give back at most', rows: list, identify: one => one.reason, empty: 'Nothing was refused today.',
     columns: [
@@ -167,7 +170,7 @@ class WhyPage extends View {
   protected override render(): TemplateResult {
     const from: Store<unknown> = this.why ?? this.node!;
     const list = this.why?.value?.ad_groups;
-    return html`<div class="head"><h1>${this.campaign ? `Why campaign ${this.campaign} does not deliver more` : this.of ? `Why ad group ${this.of} is not served more` : 'Why'}</h1>${this.of ? html`<a href="#/why">All</a>` : nothing}</div>
+    return html`<div class="head"><h1>${this.campaign ? `Why ${list?.[0]?.campaign_name || `campaign ${this.campaign}`} does not deliver more` : this.of ? `Why ${list?.[0]?.name || `ad group ${this.of}`} is not served more` : 'Why'}</h1>${this.of ? html`<a href="#/why">All</a>` : nothing}</div>
       ${from.value === undefined ? waiting(from) : html`
         ${this.why?.value?.warnings.map(warning => html`<p class="notice">${warning}</p>`) ?? nothing}
         ${list ? this.of ? list.length ? list.map(d => this.diagnosis(d)) : html`<p class="notice">It has no ad groups.</p>` : this.all(list.filter(d => d.verdict !== 'off')) : this.ofNode()}`}`;

@@ -18,8 +18,8 @@ const words = {
   clone: ['Clone', 'A draft of the same, with all that is in it and nothing spent.'],
 } as const;
 
-export const act = (action: keyof typeof words, {kind, id, name}: Of): Promise<Edited | undefined> => {
-  const [word, note] = words[action];
+export const act = (action: keyof typeof words, {kind, id, name}: Of, called = words[action][0] as string): Promise<Edited | undefined> => {
+  const [word, note] = [called, words[action][1]];
   const path = `/${kind}s/${encodeURIComponent(id)}/${action}`;
   const what = `${kind.replace('-', ' ')} ${name ? `“${name}”` : id}`;
   const cloned = action === 'clone';

@@ -43,6 +43,8 @@ export interface Chart {
 }
 
 const dash = [5, 4];
+// Nothing is counted in parts.
+const steps = Array.from({length: 13}, (_, power) => [1, 2, 5].map(n => n * 10 ** power)).flat();
 
 class LineChart extends View {
   static override properties = {chart: {attribute: false}};
@@ -103,6 +105,9 @@ class LineChart extends View {
       const {ctx} = u;
       const ratio = devicePixelRatio;
       ctx.save();
+      ctx.setLineDash([]);
+      ctx.textAlign = 'left';
+      ctx.textBaseline = 'alphabetic';
       ctx.font = `${11 * ratio}px ${style.fontFamily}`;
       ctx.fillStyle = faint;
       ctx.strokeStyle = bad;
@@ -129,16 +134,16 @@ class LineChart extends View {
     };
     return {
       width: Math.max(100, this.frame.clientWidth), height: this.chart.height ?? 200,
-      padding: [10, 10, 0, 0],
+      padding: [10, 18, 0, 0],
       legend: {show: false},
       cursor: {y: false, drag: {x: false, y: false}, points: {size: 6}},
       scales: {
         x: {time: false, ...range ? {range: () => range} : {}},
-        y: {range: (_, __, most) => [0, Math.max(limit ? limit.value * 1.12 : 0, (most ?? 0) * 1.08) || 1]},
+        y: {range: (_, __, most) => [0, Math.max(limit ? limit.value * 1.12 : 0, (most ?? 0) * 1.08, 4)]},
       },
       axes: [
         {...axis, grid: {show: false}, size: 26, values: (_, values) => values.map(xText), ...ticks ? {splits: () => ticks} : {space: 70}},
-        {...axis, size: 46, values: (_, values) => values.map(value => yText(value))},
+        {...axis, size: 46, incrs: steps, values: (_, values) => values.map(value => yText(value))},
       ],
       series: [
         {label: this.chart.xName},

@@ -32,5 +32,7 @@ export const differences = ({before, after}: HistoryEntry): FieldChange[] => {
     .map(name => ({field: name, before: before?.[name], after: after?.[name]}));
 };
 
-export const entries = (list: HistoryEntry[]): TemplateResult => html`<ol class="history">${list.map(entry => html`<li><p><b>${entry.actor || 'unknown'}</b> ${entry.action} ${entry.table.replace(/s$/, '').replaceAll('_', ' ')} ${entry.id} <time datetime=${entry.at}>${when(entry.at)}</time></p>
+const actions: Record<string, string> = {insert: 'created', update: 'changed', delete: 'removed'};
+
+export const entries = (list: HistoryEntry[]): TemplateResult => html`<ol class="history">${list.map(entry => html`<li><p><b>${entry.actor || 'unknown'}</b> ${actions[entry.action] ?? entry.action} ${entry.table.replace(/s$/, '').replaceAll('_', ' ')} ${entry.id} <time datetime=${entry.at}>${when(entry.at)}</time></p>
   ${entry.before && entry.after ? fields(differences(entry)) : nothing}</li>`)}</ol>`;

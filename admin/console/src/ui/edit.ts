@@ -59,6 +59,8 @@ class EditForm extends View {
   declare private busy: boolean;
   private timer = 0;
   private asked = 0;
+  /** What was shown when the form was opened: the page may have fetched a newer version since. */
+  private begun: Edit | undefined;
 
   constructor() {
     super();
@@ -81,8 +83,12 @@ class EditForm extends View {
     this.querySelector<HTMLElement>('input, select, textarea, button')?.focus();
   }
 
+  protected override willUpdate(): void {
+    this.begun ??= this.edit;
+  }
+
   private get all(): Values {
-    return {...Object.fromEntries(this.edit.fields.map(({path, value}) => [path, value])), ...this.values};
+    return {...Object.fromEntries(this.begun!.fields.map(({path, value}) => [path, value])), ...this.values};
   }
 
   private changed(path: string, value: string): void {
@@ -92,7 +98,7 @@ class EditForm extends View {
   }
 
   private send(dryRun: boolean): Promise<{value: Edited}> {
-    const {method, path, version, body} = this.edit;
+    const {method, path, version, body} = this.begun!;
     return api<Edited>(method, path, {
       body: body(this.all), query: {dry_run: dryRun},
       ...version ? {version: this.conflict?.version ?? version} : {},
@@ -105,7 +111,7 @@ class EditForm extends View {
       this.faults = error.faults;
       this.problem = '';
     } else if (error instanceof Refused && error.status === 412) {
-      this.conflict = {version: error.version, changes: error.changes};
+      this.conflict = {version: `"${error.version}"`, changes: error.changes};
     } else if (error instanceof Refused) {
       this.faults = error.faults;
       this.problem = error.faults.length ? '' : error.message;

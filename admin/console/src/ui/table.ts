@@ -12,6 +12,8 @@ export interface Column<Row> {
   number?: boolean;
   /** Left out on narrow screens. */
   wide?: boolean;
+  /** It has buttons and links. */
+  doing?: boolean;
   title?: string;
 }
 
@@ -71,7 +73,7 @@ class DataTable extends View {
     return html`<div class="scroller" tabindex="0" role="region" aria-label=${this.caption}><table><caption class="unseen">${this.caption}</caption>
       <thead><tr>${this.columns.map(column => this.head(column))}</tr></thead>
       <tbody>${repeat(shown, this.identify, row => html`<tr>${this.columns.map((column, i) =>
-        i === 0 ? html`<th scope="row">${column.cell(row)}</th>` : html`<td class="${column.number ? 'number' : ''} ${column.wide ? 'wide' : ''}">${column.cell(row)}</td>`)}</tr>`)}</tbody></table></div>
+        i === 0 ? html`<th scope="row">${column.cell(row)}</th>` : html`<td class="${column.number ? 'number' : ''} ${column.wide ? 'wide' : ''} ${column.doing ? 'doing' : ''}">${column.cell(row)}</td>`)}</tr>`)}</tbody></table></div>
       ${shown.length < this.rows.length ? html`<button class="more" @click=${() => { this.all = true; }}>Show all ${this.rows.length}</button>` : nothing}`;
   }
 }
