@@ -121,6 +121,14 @@ struct DayCounter {
         return now.day() == day ? now.used() : 0;
     }
 
+    // The last day on which anything was counted; 0: none.
+    Day latest() const noexcept {
+        const auto day = [&](size_t i) {
+            return DayCount(words[i].load(std::memory_order_relaxed)).day();
+        };
+        return std::max(day(0), day(1));
+    }
+
     // Raises the count of a day; a later day begins anew, an earlier one is over.
     void raise(Day day, uint64_t to) noexcept {
         auto& word = words[day & 1];

@@ -238,8 +238,9 @@ struct alignas(64) WallSlot {
     // Frees what nothing can confirm any more.
     void expire(const pacing::BucketTimes& times, Millis now) noexcept {
         for (uint32_t i = 0; i < pacing::kBuckets; i++) {
-            const auto step = apply(
-                buckets[i], [&](uint64_t word) { return pacing::expire(word, i, times, now); });
+            const auto step = apply(buckets[i], [&](uint64_t word) {
+                return pacing::expire(word, i, times, now, used.latest());
+            });
             free_expired(times, i, step, now);
         }
     }
@@ -294,7 +295,7 @@ private:
     void free_expired(const pacing::BucketTimes& times, uint32_t place,
                       const pacing::BucketStep& step, Millis now) noexcept {
         if (step.freed > 0) {
-            const Day day = times.day_of(place, step.stamp, now);
+            const Day day = times.day_of(place, step.stamp, now, used.latest());
             give_back(day, step.freed);
             expired.count(day, step.freed);
         }

@@ -51,6 +51,8 @@ struct Bucket {
 // that none belongs to two. Those of a limit that lasts longer go on over midnight: they are
 // numbered from the epoch, and one belongs to the day on which it begins.
 struct BucketTimes {
+    static constexpr Millis kDay = 86'400'000;
+
     Day day = 0;
     Millis begin = 0;      // of the local day
     Millis width = 8'000;  // a fifteenth of the reservation's time, at least a second
@@ -74,18 +76,27 @@ struct BucketTimes {
     static constexpr uint32_t number_of(uint32_t place, uint32_t stamp) noexcept {
         return stamp % Bucket::kRounds * kBuckets + place;
     }
-    // The day of a bucket that is at most a week old at `now`.
-    constexpr Day day_of(uint32_t place, uint32_t stamp, Millis now) const noexcept {
+    // The day of a bucket that is at most a week old at `now`. Another process may be ahead: one
+    // that was stopped over midnight, or whose clock went back, finds what was served on `latest`.
+    constexpr Day day_of(uint32_t place, uint32_t stamp, Millis now, Day latest) const noexcept {
+        const Day next = static_cast<Day>(day + 1);
         uint32_t age = 0;
         if (daily) {
             age = (day + 8u - stamp / Bucket::kRounds) % 8;
+            if (age == 7 && latest == next) {
+                return next;
+            }
         } else {
             const uint32_t passed =
                 (number(now) + Bucket::kNumbers - number_of(place, stamp)) % Bucket::kNumbers;
-            const Millis began = (now / width - Millis{passed}) * width;
-            // More than half of all numbers: the clock went back.
-            if (passed < Bucket::kNumbers / 2 && began < begin) {
-                age = static_cast<uint32_t>(1 + (begin - began - 1) / 86'400'000);
+            // More than half of all numbers: it is ahead.
+            const bool ahead = passed >= Bucket::kNumbers / 2;
+            const Millis began = (now / width - passed + (ahead ? Bucket::kNumbers : 0)) * width;
+            if (ahead) {
+                return latest == next && began >= begin + kDay ? next : day;
+            }
+            if (began < begin) {
+                age = static_cast<uint32_t>(1 + (begin - began - 1) / kDay);
             }
         }
         return static_cast<Day>(age <= day ? day - age : 0);
@@ -131,9 +142,12 @@ constexpr BucketStep put_back(uint64_t word, uint32_t stamp, uint64_t n) noexcep
     return {.word = word + n};
 }
 
-constexpr BucketStep expire(uint64_t word, uint32_t place, const BucketTimes& times,
-                            Millis now) noexcept {
-    if (Bucket::amount(word) == 0 || times.live(place, Bucket::stamp(word), now)) {
+// `latest` is the last day on which anything was taken. What was served on a later day than that
+// of `times` is left to those who have come so far.
+constexpr BucketStep expire(uint64_t word, uint32_t place, const BucketTimes& times, Millis now,
+                            Day latest) noexcept {
+    if (Bucket::amount(word) == 0 || times.live(place, Bucket::stamp(word), now) ||
+        times.day_of(place, Bucket::stamp(word), now, latest) > times.day) {
         return {.word = word, .done = false};
     }
     return {Bucket::pack(Bucket::stamp(word), 0), Bucket::amount(word), Bucket::stamp(word)};
@@ -158,9 +172,9 @@ struct Reservations {
     template <class Freed>
     void expire(const BucketTimes& times, Millis now, Freed freed) noexcept {
         for (uint32_t i = 0; i < kBuckets; i++) {
-            const BucketStep step = apply(i, pacing::expire(words[i], i, times, now));
+            const BucketStep step = apply(i, pacing::expire(words[i], i, times, now, times.day));
             if (step.freed > 0) {
-                freed(times.day_of(i, step.stamp, now), step.freed);
+                freed(times.day_of(i, step.stamp, now, times.day), step.freed);
             }
         }
     }

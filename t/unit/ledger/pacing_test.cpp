@@ -247,6 +247,42 @@ TEST_F(LedgerBilling, WhatExpiresAfterMidnightIsOfTheDayOfItsServe) {
     EXPECT_EQ(walls[0]->expired.read(321), 1u);
 }
 
+// A process that was stopped before midnight, or whose clock went back, does not give today's
+// reservations back to a day of last week.
+TEST_F(LedgerBilling, AProcessStillInYesterdayLeavesTodaysReservations) {
+    struct Case {
+        const char* limits;
+        const char* budget;
+    };
+    for (const Case& at :
+         {Case{R"({"strategy": "asap", "cap_on": "impression", "daily_impression_cap": 9})",
+               R"({"type": "daily", "amount_cents": 9})"},
+          Case{R"({"strategy": "asap", "cap_on": "impression", "goal": {"impressions": 90}})",
+               R"({"type": "lifetime", "amount_cents": 90})"}}) {
+        load({{at.limits}}, at.budget);
+        const Millis midnight = kNow + 43'200'000;
+        const std::array<WallSlot*, 2> walls{&state_.wall(groups_[0].impressions), &budget()};
+        const auto check = [&](uint64_t yesterday, uint64_t today, const char* when) {
+            for (size_t i = 0; i < walls.size(); i++) {
+                const uint64_t unit = i == 0 ? 1 : kCent;
+                EXPECT_EQ(walls[i]->used.read(320), yesterday * unit) << at.limits << when << i;
+                EXPECT_EQ(walls[i]->used.read(321), today * unit) << at.limits << when << i;
+            }
+        };
+        ASSERT_TRUE(serve(midnight + 1000));
+        tick(midnight - 300'000);
+        check(0, 1, "a late tick leaves it");
+        ASSERT_TRUE(serve(midnight - 128'000 + 1000));
+        check(1, 0, "a late serve takes its bucket, and frees it");
+        ASSERT_TRUE(serve(midnight + 20'000));
+        tick(midnight + 150'000);
+        check(0, 0, "each day gets its own");
+        ASSERT_TRUE(serve(midnight + 200'000));
+        tick(midnight + 330'000);
+        check(0, 0, "nothing is left");
+    }
+}
+
 TEST_F(LedgerBilling, ALimitThatIsNewCountsWhatWasBefore) {
     load({{""}});
     for (int i = 0; i < 4; i++) {

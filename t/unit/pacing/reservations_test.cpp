@@ -68,12 +68,12 @@ TEST(PacingReservations, WhatIsOverwrittenIsFreed) {
     const BucketStep step = r.reserve(times, 16 * 8000, 2);  // no tick came in between
     EXPECT_TRUE(step.done);
     EXPECT_EQ(step.freed, 7u);
-    EXPECT_EQ(times.day_of(0, step.stamp, 16 * 8000), 5);
+    EXPECT_EQ(times.day_of(0, step.stamp, 16 * 8000, 5), 5);
     EXPECT_EQ(r.in_flight(times), 2u);
     const BucketTimes next = BucketTimes::of(6, 90'000, 120);
     const BucketStep over = r.reserve(next, 90'000'000, 1);
     EXPECT_EQ(over.freed, 2u);
-    EXPECT_EQ(next.day_of(0, over.stamp, 90'000'000), 5) << "yesterday's wall gets it";
+    EXPECT_EQ(next.day_of(0, over.stamp, 90'000'000, 6), 5) << "yesterday's wall gets it";
     EXPECT_EQ(r.in_flight(next), 1u);
     EXPECT_EQ(r.in_flight(times), 0u);
 }
@@ -92,9 +92,20 @@ TEST(PacingReservations, TheDayOfAStamp) {
         const BucketTimes now = BucketTimes::of(day, 0, 120);
         for (Day age = 0; age < 8 && age <= day; age++) {
             const auto then = static_cast<Day>(day - age);
-            EXPECT_EQ(now.day_of(0, BucketTimes::of(then, 0, 120).stamp(500'000), 0), then);
+            EXPECT_EQ(now.day_of(0, BucketTimes::of(then, 0, 120).stamp(500'000), 0, day), then);
         }
     }
+}
+
+// A process that is behind the others by a midnight, and a week-old bucket, have the same stamp.
+TEST(PacingReservations, TheDayOfAStampThatIsAhead) {
+    const BucketTimes now = BucketTimes::of(20, 20 * 86'400, 120);
+    const uint32_t stamp = BucketTimes::of(21, 21 * 86'400, 120).stamp(21 * 86'400'000 + 500'000);
+    const Millis at = 21 * 86'400'000 - 1000;
+    EXPECT_EQ(now.day_of(0, stamp, at, 21), 21);
+    EXPECT_EQ(now.day_of(0, stamp, at, 20), 13);
+    EXPECT_FALSE(expire(Bucket::pack(stamp, 5), 0, now, at, 21).done);
+    EXPECT_EQ(expire(Bucket::pack(stamp, 5), 0, now, at, 20).freed, 5u);
 }
 
 // A lifetime's budget has no midnight, and its numbers go round.
@@ -122,8 +133,8 @@ TEST(PacingReservations, TheDayOfALifetimesBucket) {
     constexpr Millis kMidnight = 1'794'787'200'000;  // 2026-11-16T00:00:00Z
     constexpr Millis kDay = 86'400'000;
     const auto times = BucketTimes::of(320, kMidnight / 1000, 120, false);
-    const auto day_of = [&](Millis served, Millis now) {
-        return times.day_of(times.place(served), times.stamp(served), now);
+    const auto day_of = [&](Millis served, Millis now, Day latest = 320) {
+        return times.day_of(times.place(served), times.stamp(served), now, latest);
     };
     EXPECT_EQ(day_of(kMidnight, kMidnight + 130'000), 320);
     EXPECT_EQ(day_of(kMidnight - 1, kMidnight + 130'000), 319);
@@ -131,9 +142,11 @@ TEST(PacingReservations, TheDayOfALifetimesBucket) {
     EXPECT_EQ(day_of(kMidnight - kDay, kMidnight + 5000), 319);
     EXPECT_EQ(day_of(kMidnight - kDay - 1, kMidnight + 5000), 318);
     EXPECT_EQ(day_of(kMidnight + 9000, kMidnight + 1000), 320) << "the clock went back";
+    EXPECT_EQ(day_of(kMidnight + kDay + 9000, kMidnight + kDay - 1, 321), 321);
+    EXPECT_EQ(day_of(kMidnight + kDay - 9000, kMidnight + kDay - 60'000, 321), 320);
     // 6,667 ms: a bucket begins before midnight and ends after it.
     const auto odd = BucketTimes::of(320, kMidnight / 1000, 100, false);
-    EXPECT_EQ(odd.day_of(odd.place(kMidnight), odd.stamp(kMidnight), kMidnight + 120'000),
+    EXPECT_EQ(odd.day_of(odd.place(kMidnight), odd.stamp(kMidnight), kMidnight + 120'000, 320),
               kMidnight % odd.width == 0 ? 320 : 319);
 }
 
@@ -208,7 +221,7 @@ private:
         const BucketStep step = reservations_.reserve(t, now_, n);
         ASSERT_TRUE(step.done);
         if (step.freed > 0) {
-            freed(t.day_of(t.place(now_), step.stamp, now_), step.freed);
+            freed(t.day_of(t.place(now_), step.stamp, now_, day), step.freed);
         }
         const size_t place = t.place(now_);
         forget([&](const Served& s) {
