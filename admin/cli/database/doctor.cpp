@@ -97,6 +97,7 @@ private:
             pooler(*database);
             clock(*database);
             examine_schema(*database, findings_);
+            examine_fleet(*database, findings_);
         } catch (const SqlError& e) {
             findings_.problem("database", e.what(),
                               e.lost() ? "see the server's log for why it closed the connection"

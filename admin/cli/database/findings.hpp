@@ -38,4 +38,7 @@ private:
 // Migrations, rights, partitions, indexes. Throws SqlError.
 void examine_schema(Database& database, Findings& findings);
 
+// Nodes that share limits, and which of these are short. Throws SqlError.
+void examine_fleet(Database& database, Findings& findings);
+
 }  // namespace ads::cli

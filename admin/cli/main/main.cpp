@@ -109,6 +109,7 @@ void describe(Arguments& arguments, Command& chosen) {
     add_creative(arguments, chosen);
     add_url(arguments, chosen);
     add_manage(arguments, chosen);
+    add_fleet(arguments, chosen);
     add_scheduler(arguments, chosen);
     add_experiment(arguments, chosen);
     add_forecast(arguments, chosen);
