@@ -23,16 +23,20 @@ SQL
 
 my $first = $ENV{ADS_SEED} // 1;
 my $seeds = $ENV{ADS_SEEDS} // ($ENV{ADS_TEST_LONG} ? 200 : 5);
+my $sum   = 0;
 for my $seed ($first .. $first + $seeds - 1) {
     my $said = do {
         open my $out, '-|', 'build/plain/rights-check', $pg->conninfo, $seed, 400 or die "rights-check: $!";
         local $/;
         <$out> // '';
     };
-    my ($accepted, $granted, $late) = $said =~ /^(\d+) calls accepted, (\d+) units granted, (\d+) events late$/;
+    my ($accepted, $granted, $late, $joined) =
+        $said =~ /^(\d+) calls accepted, (\d+) units granted, (\d+) events late, (\d+) joined$/;
     ok defined $late, "seed $seed" or diag $said;
     cmp_ok $accepted // 0, '>', 50, "  of $seed: calls were accepted";
     cmp_ok $late     // 0, '>', 10, "  of $seed: events were late";
+    $sum += $joined  // 0;
 }
+cmp_ok $sum, '>', 0, 'nodes joined with use of their own';
 
 done_testing;

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "core/base/rng.hpp"
@@ -187,6 +188,7 @@ public:
     uint64_t accepted() const { return accepted_; }
     uint64_t late() const { return late_; }
     uint64_t granted() const { return granted_; }
+    uint64_t joined() const { return joined_; }
 
 private:
     void log(const std::string& what) {
@@ -271,6 +273,15 @@ private:
         model_.set_settled(wall, before_[wall]);
     }
 
+    // With the first line of a wall a node may have use of its own.
+    void join(NodeId id, const RightsLine& line) {
+        if (model_.walls().contains(line.wall) && told_.emplace(id, line.wall).second &&
+            line.got > 0) {
+            joined_ += alone_[{id, line.wall}];
+            model_.join(id, line.wall, alone_[{id, line.wall}]);
+        }
+    }
+
     RightsCall next_call(Node& node) {
         RightsCall call;
         const uint64_t how = rng_.below(100);
@@ -307,7 +318,10 @@ private:
         known.wall = wall;
         const uint64_t how = rng_.below(20);
         RightsLine line = known;
-        if (how == 0) {
+        if (known.got == 0 && how > 12) {
+            known.got = rng_.below(4);
+            line.got = known.got;
+        } else if (how == 0) {
             line.got -= std::min(line.got, 1 + rng_.below(5));
         } else if (how == 1) {
             line.got += rng_.below(5);
@@ -363,6 +377,7 @@ private:
         if (is_accepted(id, call)) {
             for (const RightsLine& line : call.lines) {
                 make(line.wall);
+                join(id, line);
             }
         }
         const RightsAnswer answer = model_.call(id, call, now_);
@@ -419,10 +434,14 @@ private:
         std::vector<std::pair<FleetWall, uint64_t>> all;
         const auto add = [&](SlotKind kind, Id id, Day day, uint64_t n) {
             for (const FleetWall& wall : {FleetWall{kind, id, 0}, FleetWall{kind, id, day}}) {
-                if (model_.walls().contains(wall)) {
+                const bool made = model_.walls().contains(wall);
+                if (made) {
                     all.emplace_back(wall, n);
                 } else {
                     before_[wall] += n;
+                }
+                if (!made || !model_.nodes().contains(event.node)) {
+                    alone_[{event.node, wall}] += n;
                 }
             }
         };
@@ -457,9 +476,11 @@ private:
             bool billed = true;
             if (event.invalid == Invalid::none) {
                 const auto before = before_;
+                const auto alone = alone_;
                 billed =
                     model_.store(event.node, amounts_of(event), event.type == EventType::serve);
                 before_ = billed ? before_ : before;
+                alone_ = billed ? alone_ : alone;
             }
             late_ += billed ? 0 : 1;
             here += std::to_string(event.serve) + "|" +
@@ -478,7 +499,9 @@ private:
         for (const Event& e : events) {
             const std::string comma = ids.empty() ? "" : ",";
             char id[40];
-            std::snprintf(id, sizeof id, "%032llx", static_cast<unsigned long long>(e.serve));
+            std::snprintf(id, sizeof id, "%012llx%020llx",
+                          static_cast<unsigned long long>(e.issued),
+                          static_cast<unsigned long long>(e.serve));
             ids += comma + id;
             flags += comma + "t";
             texts += comma + "x";
@@ -495,11 +518,7 @@ private:
             node.push_back(e.node);
             invalid.push_back(static_cast<uint64_t>(e.invalid));
         }
-        // The partition of a claim is that of the time in its id.
-        const std::string uuids =
-            "(SELECT array_agg(overlay(i PLACING lpad(to_hex((extract(epoch FROM now()) * "
-            "1000)::int8), 12, '0') FROM 1 FOR 12)::uuid ORDER BY n) FROM unnest('{" +
-            ids + "}'::text[]) WITH ORDINALITY AS u (i, n))";
+        const std::string uuids = "'{" + ids + "}'::uuid[]";
         const auto texts_of = [](const std::string& list) { return "'{" + list + "}'::text[]"; };
         return "SELECT inserted FROM ads.ingest(" + uuids + "," + list("int2", type) + "," +
                list("int8", at) + "," + list("int8", issued) + "," + list("int8", serve) + "," +
@@ -527,7 +546,9 @@ private:
     std::vector<FleetWall> walls_;
     std::vector<FleetWall> unknown_;
     std::map<FleetWall, uint64_t> limits_;
-    std::map<FleetWall, uint64_t> before_;  // stored before the wall was made
+    std::map<FleetWall, uint64_t> before_;                    // stored before the wall was made
+    std::map<std::pair<NodeId, FleetWall>, uint64_t> alone_;  // stored, and settled
+    std::set<std::pair<NodeId, FleetWall>> told_;
     std::vector<std::string> history_;
     NodeId offset_ = 0;
     Day today_ = 0;
@@ -539,6 +560,7 @@ private:
     uint64_t accepted_ = 0;
     uint64_t late_ = 0;
     uint64_t granted_ = 0;
+    uint64_t joined_ = 0;
 };
 
 }  // namespace
@@ -552,8 +574,9 @@ int main(int argc, char** argv) {
     for (uint64_t i = 0; i < steps; i++) {
         check.step();
     }
-    std::printf("%llu calls accepted, %llu units granted, %llu events late\n",
+    std::printf("%llu calls accepted, %llu units granted, %llu events late, %llu joined\n",
                 static_cast<unsigned long long>(check.accepted()),
                 static_cast<unsigned long long>(check.granted()),
-                static_cast<unsigned long long>(check.late()));
+                static_cast<unsigned long long>(check.late()),
+                static_cast<unsigned long long>(check.joined()));
 }

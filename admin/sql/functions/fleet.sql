@@ -42,6 +42,61 @@ STABLE LANGUAGE sql SET search_path = pg_catalog, ads, pg_temp AS $$
     END::bigint
 $$;
 
+-- The same, of what one node served, from the events themselves: their ids begin with the time of the
+-- serve. It reads all events of the wall, and is called once for a node that joins.
+CREATE OR REPLACE FUNCTION ads.stored_of_node(in_node int8, in_kind int2, in_id int8, in_day int4) RETURNS bigint
+STABLE LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp AS $$
+DECLARE
+    zone text;
+    of_campaign bigint;
+    counted ads.event_type[];
+    stored bigint;
+BEGIN
+    SELECT c.timezone, c.id, CASE WHEN in_kind = 2 THEN '{click}'
+                                  WHEN in_kind = 3 THEN enum_range(NULL::ads.event_type)
+                                  WHEN g.cap_on = 'serve' THEN '{serve}' ELSE '{impression}' END
+    INTO zone, of_campaign, counted
+    FROM ads.campaigns c LEFT JOIN ads.ad_groups g ON in_kind < 3 AND g.id = in_id
+    WHERE c.id = CASE WHEN in_kind = 3 THEN in_id ELSE g.campaign_id END;
+    IF zone IS NULL OR in_kind = 4 THEN
+        RETURN 0;
+    END IF;
+    SELECT coalesce(sum(CASE WHEN in_kind = 3 THEN e.price_micro ELSE 1 END), 0) INTO stored
+    FROM ads.ad_events e
+    WHERE e.campaign_id = of_campaign AND e.type = ANY (counted) AND e.node = in_node AND e.invalid IS NULL
+      AND (in_kind = 3 OR e.ad_group_id = in_id)
+      AND (in_day = 0 OR e."timestamp" >= ads.day_start(date '2025-12-31' + in_day, zone))
+      AND (in_day = 0 OR in_day = ads.day_number((CASE WHEN e.type < 'click'
+          THEN to_timestamp(('x' || left(replace(e.id::text, '-', ''), 12))::bit(48)::bigint / 1000.0)
+          ELSE e."timestamp" END AT TIME ZONE zone)::date));
+    RETURN stored;
+END $$;
+
+-- A node that comes with use of its own: it has used as much as it says to have got. What is stored
+-- of that moves from what is settled to its account. The caller has the locks of the walls.
+CREATE OR REPLACE FUNCTION ads.open_accounts(in_node int8, in_kind int2[], in_id int8[], in_day int4[]) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp AS $$
+DECLARE
+    l record;
+    moved bigint;
+BEGIN
+    FOR l IN
+        SELECT w.kind, w.id, w.day, coalesce(a.billed, 0) AS billed
+        FROM unnest(in_kind, in_id, in_day) AS n (kind, id, day)
+        JOIN ads.fleet_walls w ON w.kind = n.kind AND w.id = n.id AND w.day = n.day
+        LEFT JOIN ads.fleet_accounts a ON a.kind = w.kind AND a.id = w.id AND a.day = w.day AND a.node = in_node
+        WHERE a.told IS NOT TRUE AND w.settled > 0
+    LOOP
+        moved := ads.stored_of_node(in_node, l.kind, l.id, l.day) - l.billed;
+        CONTINUE WHEN moved <= 0;
+        INSERT INTO ads.fleet_accounts AS a (kind, id, day, node, got, gave, billed)
+        VALUES (l.kind, l.id, l.day, in_node, 0, 0, moved)
+        ON CONFLICT (kind, id, day, node) DO UPDATE SET billed = a.billed + moved;
+        UPDATE ads.fleet_walls w SET settled = greatest(0, w.settled - moved)
+        WHERE w.kind = l.kind AND w.id = l.id AND w.day = l.day;
+    END LOOP;
+END $$;
+
 -- After a change of the catalog: the limits of the walls that are open, and which of them are
 -- exceeded. A limit that was removed stays as one that cannot be reached: what is billed meanwhile
 -- counts when it returns.
@@ -193,6 +248,15 @@ BEGIN
               JOIN ads.fleet_walls v ON v.kind = l.kind AND v.id = l.id AND v.day = l.day) l
         WHERE w.kind = l.kind AND w.id = l.id AND w.day = l.day AND (w.quantum <> l.quantum OR w.units <> l.units);
 
+        IF EXISTS (
+            SELECT FROM unnest(in_kind, in_id, in_day, in_got) AS l (kind, id, day, got)
+            WHERE l.got > 0 AND NOT EXISTS (
+                SELECT FROM ads.fleet_accounts a
+                WHERE a.kind = l.kind AND a.id = l.id AND a.day = l.day AND a.node = in_node AND a.told)) THEN
+            PERFORM ads.open_accounts(in_node, array_agg(l.kind), array_agg(l.id), array_agg(l.day))
+            FROM unnest(in_kind, in_id, in_day, in_got) AS l (kind, id, day, got) WHERE l.got > 0;
+        END IF;
+
         WITH book AS (
             SELECT l.kind, l.id, l.day, l.got, l.need, l.ahead, w.units, w.settled, w.quantum, w.over,
                    coalesce(a.got, 0) AS own_got, greatest(coalesce(a.gave, 0), l.gave) AS own_gave,
@@ -221,13 +285,14 @@ BEGIN
             SELECT g.*, g.units - g.settled - g.charged - greatest(g.new_got + g.n - g.own_gave, g.own_billed) AS left_free
             FROM granted g),
         written AS (
-            INSERT INTO ads.fleet_accounts AS a (kind, id, day, node, got, gave, denied)
+            INSERT INTO ads.fleet_accounts AS a (kind, id, day, node, got, gave, denied, told)
             SELECT d.kind, d.id, d.day, in_node, d.new_got + d.n, d.own_gave,
-                   greatest(0, d.need - CASE WHEN d.late THEN d.own_got - d.got ELSE d.n END)
+                   greatest(0, d.need - CASE WHEN d.late THEN d.own_got - d.got ELSE d.n END), true
             FROM done d
             ON CONFLICT (kind, id, day, node)
-            DO UPDATE SET got = excluded.got, gave = excluded.gave, denied = excluded.denied
-            WHERE (a.got, a.gave, a.denied) IS DISTINCT FROM (excluded.got, excluded.gave, excluded.denied)),
+            DO UPDATE SET got = excluded.got, gave = excluded.gave, denied = excluded.denied, told = true
+            WHERE (a.got, a.gave, a.denied, a.told)
+                  IS DISTINCT FROM (excluded.got, excluded.gave, excluded.denied, true)),
         flagged AS (
             UPDATE ads.fleet_walls w SET over = NOT w.over FROM done d
             WHERE w.kind = d.kind AND w.id = d.id AND w.day = d.day AND d.over <> (d.left_free < 0))

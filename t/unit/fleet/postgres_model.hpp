@@ -99,6 +99,12 @@ public:
         return billed;
     }
 
+    // A node that enters the fleet has used what it says to have got; this is stored of it.
+    void join(NodeId id, const FleetWall& key, uint64_t stored) {
+        WallAccounts& entry = walls_.at(key);
+        rights::join(entry.accounts[id], entry.wall, 0, stored);
+    }
+
     void forget(NodeId id) {
         closed_.insert(id);
         if (mutation_ != Mutation::no_fence) {
