@@ -69,6 +69,7 @@ test('Health', async tab => {
 const shown = [
   ['campaigns', '#/campaigns', 'Autumn', site], ['campaign', '#/campaign/1', 'Readers of Autumn', site], ['why', '#/why', 'Readers of Blocked', site],
   ['why-group', '#/why/31', 'Cannot', site], ['why-campaign', '#/why/campaign-1', 'Readers of Autumn', site],
+  ['ad-group', '#/ad-group/11', 'Frequency caps', site], ['ad-group-form', '#/ad-group/31?edit=targeting.geos', 'Save', site],
   ['placements', '#/placement', 'Home, top', site], ['placement', '#/placement/top', 'Readers of Autumn', site],
   ['campaign-alone', '#/campaign/1', 'Autumn', alone], ['why-alone', '#/why', 'Served', alone], ['why-group-alone', '#/why/11', 'Ad group 11', alone], ['placement-alone', '#/placement/top', 'page-spot', alone], ['health-alone', '#/health', 'Generation', alone],
 ];
@@ -178,7 +179,7 @@ test('a campaign is created, re-budgeted, started, paused, cloned and archived',
   await fill(page, 'Amount, EUR', 'much');
   await form(page).getByText('must be an amount like 50.00').waitFor();
   await fill(page, 'Amount, EUR', '40');
-  await page.locator('.preview').getByText('4000').waitFor();
+  await page.locator('.preview').getByText('40.00').waitFor();
   await form(page).getByRole('button', {name: 'Save'}).click();
   await form(page).waitFor({state: 'detached'});
   await page.locator('.facts').getByText('40.00 EUR per day').waitFor();
@@ -218,6 +219,42 @@ test('a campaign is created, re-budgeted, started, paused, cloned and archived',
   equal(campaign(copy).status, 'archived', 'archived');
   await page.locator('.history').getByText('manager').first().waitFor();
   await looked(tab, 'campaign-edited');
+}, {...as('manager'), console: [/^error: Failed to load resource: .* 422/]});
+
+test('why a campaign is not served, and put right from there', async tab => {
+  const {page} = tab;
+  await open(tab);
+  await page.locator('campaign-list tr', {hasText: 'Blocked'}).getByText('under pace').click();
+  await page.locator('.problems').getByText('geos').first().waitFor();
+  await page.locator('.problems').getByRole('link', {name: 'Change it'}).first().click();
+  await until('the field that is the cause has the focus', () => page.evaluate(() => document.activeElement?.name === 'targeting.geos'));
+  equal(await form(page).getByLabel('Countries and regions').inputValue(), 'NO', 'what it has');
+  await fill(page, 'Countries and regions', 'NO, Germany');
+  await page.locator('.field.wrong', {hasText: 'Countries'}).waitFor();
+  await fill(page, 'Countries and regions', 'NO, DE');
+  await page.locator('.preview li').first().waitFor();
+  equal(await page.locator('.command code').innerText(), 'nginx-ads ad-group update 31 --geos NO,DE', 'the line of the command');
+  await form(page).getByRole('button', {name: 'Save'}).click();
+  await form(page).waitFor({state: 'detached'});
+  await page.locator('.notice-card').getByText('Served by this node since').waitFor();
+  await until('it is served', async () => (await (await fetch(`${site}/spot/serve?placement=top&country=DE`)).json()).ads[0]?.campaign === 3);
+}, {...as('manager'), console: [/^error: Failed to load resource: .* 422/]});
+
+test('an ad group is made on the page', async tab => {
+  const {page} = tab;
+  await open(tab, '#/campaign/4');
+  await page.getByRole('button', {name: 'New ad group'}).click();
+  await fill(page, 'Name', 'Listeners');
+  await fill(page, 'Price', '1.25');
+  await fill(page, 'Placements', 'side');
+  await fill(page, 'Frequency caps', '3/day, 10/7d/campaign');
+  await fill(page, 'Goal of the flight', '2000/clicks');
+  await page.locator('.preview').waitFor();
+  await form(page).getByRole('button', {name: 'Create'}).click();
+  await page.waitForURL(/#\/ad-group\/\d+$/);
+  const id = page.url().match(/\d+$/)[0];
+  equal(sql(`SELECT name, price_micro::float / 1e6 AS cents, goal_on, goal_count, (SELECT array_agg(placement_id) FROM ads.ad_group_placements p WHERE p.ad_group_id = g.id) AS placements FROM ads.ad_groups g WHERE id = ${id}`),
+    {name: 'Listeners', cents: 125, goal_on: 'clicks', goal_count: 2000, placements: ['side']}, 'in PostgreSQL');
 }, {...as('manager'), console: [/^error: Failed to load resource: .* 422/]});
 
 test('two editors: the second sees what the first has done', async (tab, {browser}) => {
@@ -269,7 +306,7 @@ test('an operator pauses, and moves a budget within a limit', async tab => {
   await fill(page, 'Amount, EUR', '500');
   await page.getByText('an operator may raise a budget by at most 20 %').waitFor();
   await fill(page, 'Amount, EUR', '55');
-  await page.locator('.preview').getByText('5500').waitFor();
+  await page.locator('.preview').getByText('55.00').waitFor();
   await form(page).getByRole('button', {name: 'Save'}).click();
   await form(page).waitFor({state: 'detached'});
   equal(campaign(1).cents, 5500, 'raised');

@@ -39,7 +39,7 @@ print {$out} $json->encode({
     campaigns   => [
         campaign(1, 'acme',  'Autumn', budget => { type => 'daily', amount_cents => 5000 }, pacing => $asap),
         campaign(2, 'other', 'Winter', placement => 'side', budget => { type => 'lifetime', amount_cents => 100_000 }, end => '2030-01-01T00:00:00Z', pacing => $asap),
-        campaign(3, 'acme',  'Blocked', budget => { type => 'daily', amount_cents => 9000 }, targeting => { geos => ['FR'] }),
+        campaign(3, 'acme',  'Blocked', budget => { type => 'daily', amount_cents => 9000 }, targeting => { geos => ['NO'] }),
         campaign(4, 'other', 'Draft', status => 'draft'),
     ],
     experiments => [ { id => 1, ad_group => 11, name => 'Which of them', variants => [ map { { creative => 100 + $_, share => 0.5 } } 11, 12 ] } ],
@@ -53,7 +53,7 @@ $pg->run(q{INSERT INTO ads.event_hours (hour, campaign_id, ad_group_id, creative
     FROM generate_series(30, 24 * 9) h, generate_series(1, 2) c, unnest('{serve,impression,viewable,click}'::text[]::ads.event_type[]) t});
 
 my $port = free_port();
-my $api  = AdsTest::Api->new(console => 1, pg => $pg, port => $port, server => "        location = /barrier.txt { return 200; }\n",
+my $api  = AdsTest::Api->new(console => 1, pg => $pg, port => $port, server => "        location = /barrier.txt { return 200; }\n        ads_geo \$arg_country;\n",
     options => [ '--status-url', "http://127.0.0.1:$port/status" ]);
 my $site = "http://localhost:$port";
 AdsTest::Nginx::wait_until(sub { scalar fetch_ads($api->{ngx}, 'placement=top') }, 60, 'an ad');

@@ -180,7 +180,14 @@ export const inPage = async (browser, body, options = {}) => {
       await context.addInitScript(listen);
     }
     const tab = async () => new Tab(await context.newPage(), messages);
-    await body(await tab(), {browser, context, tab});
+    try {
+      await body(await tab(), {browser, context, tab});
+    } catch (error) {
+      for (const [i, page] of (process.env.SHOTS ? context.pages() : []).entries()) {
+        await page.screenshot({path: `${process.env.SHOTS}/failed-${i}.png`});
+      }
+      throw error;
+    }
     // What the context adds to pages it adds to frames as well, where no script runs.
     const allowed = [...options.console ?? [], ...options.listen === false ? [] : [/^error: Blocked script execution in '[^']*\/spot\/frame\?/]];
     equal(messages.filter(message => !allowed.some(pattern => pattern.test(message))), [], 'messages in the console');

@@ -53,7 +53,7 @@ EOC
 sub run {
     my ($node, $script, %env) = @_;
     local @ENV{ keys %env } = values %env;
-    open my $out, '-|', 'timeout', '-k', '5', '300', $node, $script or die "$node: $!";
+    open my $out, '-|', 'timeout', '-k', '5', '900', $node, $script or die "$node: $!";
     my $tests = 0;
     while (<$out>) {
         chomp;

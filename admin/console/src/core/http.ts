@@ -6,15 +6,26 @@ export interface Fault {
   message: string;
 }
 
-export interface HistoryEntry {
+export interface FieldChange {
+  field: string;
+  before: unknown;
+  after: unknown;
+}
+
+export interface Change {
+  change: 'added' | 'changed' | 'archived';
+  object: string;
+  id: string | number;
+  name: string;
+  fields: FieldChange[];
+}
+
+/** What somebody changed in one go. */
+export interface HistoryEdit {
+  version: string;
   at: string;
   actor: string;
-  action: string;
-  table: string;
-  id: string;
-  before: Record<string, unknown> | null;
-  after: Record<string, unknown> | null;
-  entry?: number;
+  changes: Change[];
 }
 
 export class Refused extends Error {
@@ -25,7 +36,7 @@ export class Refused extends Error {
     readonly faults: Fault[] = [],
     /** Of 412: the version to go on from, and what was changed meanwhile. */
     readonly version = '',
-    readonly changes: HistoryEntry[] = [],
+    readonly changes: HistoryEdit[] = [],
   ) {
     super(message);
   }
@@ -67,15 +78,16 @@ const reason = (status: number): string => ({
 /** One exchange; throws Refused, also when nothing responds. */
 export const request = async <T>(method: string, path: string, options: Options = {}): Promise<Answer<T>> => {
   const headers: Record<string, string> = {Accept: 'application/json'};
+  const file = options.body instanceof Blob;
   if (options.version) {
     headers['If-Match'] = options.version;
   }
   if (method !== 'GET') {
-    headers['Content-Type'] = 'application/json';
+    headers['Content-Type'] = file ? 'application/octet-stream' : 'application/json';
   }
   const init: RequestInit = {method, headers, cache: 'no-store'};
   if (method !== 'GET') {
-    init.body = JSON.stringify(options.body ?? {});
+    init.body = file ? options.body as Blob : JSON.stringify(options.body ?? {});
   }
   if (options.signal) {
     init.signal = options.signal;
@@ -96,7 +108,7 @@ export const request = async <T>(method: string, path: string, options: Options 
     value = undefined;
   }
   if (!response.ok || value === undefined) {
-    const error = (value as {error?: {code: string; message: string; faults?: Fault[]; version?: string; changes?: HistoryEntry[]}} | undefined)?.error;
+    const error = (value as {error?: {code: string; message: string; faults?: Fault[]; version?: string; changes?: HistoryEdit[]}} | undefined)?.error;
     throw error
       ? new Refused(response.status, error.code, error.message, error.faults, error.version, error.changes)
       : new Refused(response.status, 'http', reason(response.status));

@@ -1,7 +1,7 @@
 // A campaign: will it deliver, what is in it, who changed it; and the edits of every day.
 import {count, day, dayIn, hourIn, money, share, span} from '../core/format.ts';
 import {live} from '../core/live.ts';
-import type {HistoryEntry} from '../core/http.ts';
+import type {HistoryEdit} from '../core/http.ts';
 import {poll, type Poll} from '../core/poll.ts';
 import {byHour, forecastOf, report, spendBand, type Forecast, type Report} from '../core/report.ts';
 import {address, router} from '../core/router.ts';
@@ -12,12 +12,13 @@ import type {CampaignRow} from '../core/names.ts';
 import {act} from '../ui/actions.ts';
 import {bar, chart, type Mark} from '../ui/chart.ts';
 import {commandLine} from '../ui/command.ts';
-import {differences, entries} from '../ui/diff.ts';
+import {edits} from '../ui/diff.ts';
 import {centsOf, editForm, WrongInput, type Edit} from '../ui/edit.ts';
 import {pace, paceOf, statusChip} from '../ui/pace.ts';
 import {source, waiting} from '../ui/source.ts';
 import {facts, table} from '../ui/table.ts';
 import {define, html, nothing, View, type TemplateResult} from '../ui/view.ts';
+import {createAdGroup} from './ad-group.ts';
 
 interface GroupRow {
   id: number;
@@ -62,7 +63,7 @@ class CampaignPage extends View {
   private groups!: Poll<GroupRow[]>;
   private creatives!: Poll<CreativeRow[]>;
   private experiments!: Poll<ExperimentRow[]>;
-  private edits!: Poll<HistoryEntry[]>;
+  private edits!: Poll<HistoryEdit[]>;
   private today: Poll<Report> | undefined;
   private stopToday: (() => void) | undefined;
 
@@ -172,17 +173,25 @@ class CampaignPage extends View {
 
   // SPEC: cumulative spend of the day by hour, what even delivery would be, the bound; edits as marks.
   private pacing(): TemplateResult {
+    const {status} = this.object.value ?? {};
+    if (status === 'draft' || status === 'archived') {
+      return html`<p class="notice">${status === 'draft' ? 'It has not been started: there is nothing to pace yet.' : 'It is archived: nothing is served of it any more.'}</p>`;
+    }
     const node = this.onNode;
     const campaign = this.object.value;
     const timezone = campaign?.timezone ?? 'UTC';
     const budget = node?.budget ?? null;
-    const amount = budget?.amount ?? (campaign?.budget?.type === 'daily' ? campaign.budget.amount_cents : null);
+    const lifetime = budget?.type === 'lifetime' || campaign?.budget?.type === 'lifetime';
+    const amount = lifetime ? null : budget?.amount ?? (campaign?.budget?.type === 'daily' ? campaign.budget.amount_cents : null);
     const used = budget?.used ?? this.today?.value?.total.spend_cents ?? null;
     const elapsed = node ? node.elapsed_seconds / node.day_seconds : hourIn(Date.now(), timezone) / 24;
     const ideal = budget?.ideal ?? (amount === null ? null : amount * elapsed);
+    // Of a lifetime budget there is a plan for the day, and no bound but the whole.
+    const plan = amount ?? (lifetime && ideal && elapsed > 0 ? ideal / elapsed : null);
     const word = node?.budget ? paceOf(node.pace) : null;
     const state = html`${word ? pace(word) : nothing}`;
     const finding = used === null ? 'Nothing is known of today yet.'
+      : lifetime ? html`${money(used, this.currency)} spent today${ideal ? html`, ${share(used / ideal).replace(/\.\d/, '')} of ideal` : nothing}${budget ? html`; ${money(budget.whole_cents)} of ${money(budget.cents)} in all` : nothing}. ${state}`
       : amount === null ? html`${money(used, this.currency)} spent today; there is no budget to pace.`
         : html`${money(used)} of ${money(amount, this.currency)} spent today${ideal ? html`, ${share(used / ideal).replace(/\.\d/, '')} of ideal` : nothing}. ${state}`;
     const whole = amount === null || used === null ? nothing : html`<p class="dim">${share(used / amount)} of today’s budget; the mark is where even delivery would be.</p>${bar(used / amount, ideal === null ? null : ideal / amount, word ?? '')}`;
@@ -201,8 +210,8 @@ class CampaignPage extends View {
       return hour === x.at(-1) && used !== null ? Math.max(used, sum) : sum;
     });
     const begin = dayIn(Date.now(), timezone);
-    const marks: Mark[] = (this.edits.value ?? []).filter(entry => entry.table === 'campaigns' && dayIn(Date.parse(entry.at), timezone) === begin)
-      .map(entry => ({x: hourIn(Date.parse(entry.at), timezone), text: `${entry.actor}: ${entry.action} ${differences(entry).map(({field}) => field).join(', ')}`}));
+    const marks: Mark[] = (this.edits.value ?? []).map(edit => ({...edit, fields: edit.changes.filter(({object}) => object === 'campaign').flatMap(({fields}) => fields)})).filter(entry => entry.fields.length > 0 && dayIn(Date.parse(entry.at), timezone) === begin)
+      .map(entry => ({x: hourIn(Date.parse(entry.at), timezone), text: `${entry.actor}: ${entry.fields.map(({field}) => field).join(', ')}`}));
     const all = [...x, 24];
     const labelled = (value: number) => Number.isInteger(value) ? hours[value] || `${String(value).padStart(2, '0')}:00` : `${String(Math.floor(value)).padStart(2, '0')}:${String(Math.round(value % 1 * 60)).padStart(2, '0')}`;
     return html`${chart({
@@ -210,7 +219,7 @@ class CampaignPage extends View {
       text: value => money(value, this.currency), yText: value => money(value).replace(/\.00$/, ''),
       lines: [
         {name: 'Spent', values: [...line, null], color: 'main', filled: true},
-        ...amount === null ? [] : [{name: 'Even delivery', values: all.map(hour => amount * hour / 24), color: 'aim' as const, dashed: true}],
+        ...plan === null ? [] : [{name: 'Even delivery', values: all.map(hour => plan * hour / 24), color: 'aim' as const, dashed: true}],
       ],
       ...amount === null ? {} : {limit: {value: amount, text: `budget ${money(amount)}`}},
     })}${whole}`;
@@ -255,11 +264,11 @@ class CampaignPage extends View {
     const groups = this.groups.value;
     const served = (id: number) => count(node.get(id)?.serves);
     const may = (operation: string) => session.may(operation);
-    return html`<section class="section"><div class="section-head"><h2>Ad groups</h2>${source(this.groups)}</div>
+    return html`<section class="section"><div class="section-head"><h2>Ad groups</h2>${session.may('createAdGroup') && this.object.value?.status !== 'archived' ? html`<button class="quiet" @click=${() => void createAdGroup(Number(this.campaign), []).then(made => made && router.go(address('ad-group', made.id)))}>New ad group</button>` : nothing}${source(this.groups)}</div>
       ${groups ? table({
         caption: 'Ad groups of the campaign', rows: groups, identify: row => row.id, empty: 'It has no ad groups yet.',
         columns: [
-          {name: 'Ad group', by: row => row.name, cell: row => html`${row.name || `Ad group ${row.id}`}<span class="cell-note">${row.id}${row.price ? `, ${row.price.model} ${money(row.price.amount_cents)}` : ''}</span>`},
+          {name: 'Ad group', by: row => row.name, cell: row => html`<a href=${address('ad-group', row.id)}>${row.name || `Ad group ${row.id}`}</a><span class="cell-note">${row.id}${row.price ? `, ${row.price.model} ${money(row.price.amount_cents)}` : ''}</span>`},
           {name: 'Status', cell: row => statusChip(row.status)},
           {name: 'Pace', cell: row => node.get(row.id) ? pace(paceOf(node.get(row.id)!.pace)) : '–'},
           {name: 'Delivered', by: row => row.delivery?.delivered, cell: row => row.delivery ? html`${count(row.delivery.done)} of ${count(row.delivery.target)} ${row.delivery.unit}${bar(row.delivery.delivered, row.delivery.aim)}` : html`<span class="dim">no limit of its own</span>`},
@@ -320,14 +329,14 @@ class CampaignPage extends View {
     }
     const why = address('why', `campaign-${this.campaign}`);
     return html`<div class="head"><h1>${this.name}</h1>${campaign ? statusChip(campaign.status) : nothing}${this.onNode?.stopped ? html`<span class="chip stopped">stopped on this node</span>` : nothing}
-        ${session.may('whyCampaign') || !session.managed ? html`<a href=${why}>Why does it not deliver more?</a>` : nothing}${campaign ? this.actions(campaign) : nothing}</div>
+        ${(session.may('whyCampaign') && campaign?.status !== 'archived') || !session.managed ? html`<a href=${why}>Why does it not deliver more?</a>` : nothing}${campaign ? this.actions(campaign) : nothing}</div>
       <div class="columns"><section class="section"><div class="section-head"><h2>Pacing</h2>${source(session.seesNode ? this.node : this.today ?? this.forecast)}</div>${this.pacing()}${this.now()}</section>
         ${campaign ? html`<div><section class="section"><div class="section-head"><h2>Terms</h2>${source(this.object)}</div>${this.terms(campaign)}</section>
           <section class="section"><div class="section-head"><h2>Forecast</h2>${source(this.forecast)}</div>${this.outlook()}</section></div>` : html`<section class="section"><div class="section-head"><h2>Terms</h2></div>${facts([
             ['Budget', this.onNode!.budget ? `${money(this.onNode!.budget.cents, this.currency)} ${this.onNode!.budget.type === 'daily' ? 'per day' : 'in all'}` : 'unlimited'],
             ['Local day', this.onNode!.day], ['Pace', pace(paceOf(this.onNode!.pace))]])}</section>`}</div>
       ${campaign ? this.contents() : this.nodeGroups()}
-      ${this.edits.value ? html`<section class="section"><div class="section-head"><h2>History</h2>${source(this.edits)}</div>${this.edits.value.length ? entries(this.edits.value) : html`<p class="notice">Nobody has changed it.</p>`}</section>` : nothing}`;
+      ${this.edits.value ? html`<section class="section"><div class="section-head"><h2>History</h2>${source(this.edits)}</div>${this.edits.value.length ? edits(this.edits.value) : html`<p class="notice">Nobody has changed it.</p>`}</section>` : nothing}`;
   }
 }
 

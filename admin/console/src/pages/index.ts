@@ -2,6 +2,7 @@
 import {html, type TemplateResult} from 'lit';
 import type {Route} from '../core/router.ts';
 import {session} from '../core/session.ts';
+import './ad-group.ts';
 import './campaign.ts';
 import './campaigns.ts';
 import './health.ts';
@@ -28,6 +29,7 @@ const all: Page[] = [
   {name: 'today', title: 'Today', menu: 'ads', node: true, render: () => html`<page-today></page-today>`},
   {name: 'campaigns', title: 'Campaigns', menu: 'ads', operation: 'listCampaigns', render: route => html`<page-campaigns .status=${route.query.get('status') ?? ''} .search=${route.query.get('search') ?? ''}></page-campaigns>`},
   {name: 'campaign', title: 'Campaign', node: true, operation: 'getCampaign', render: route => html`<page-campaign .campaign=${route.id}></page-campaign>`},
+  {name: 'ad-group', title: 'Ad group', operation: 'getAdGroup', render: route => html`<page-ad-group .group=${route.id} .focused=${route.query.get('edit') ?? ''}></page-ad-group>`},
   {name: 'why', title: 'Why', menu: 'ads', node: true, operation: 'why', render: route => html`<page-why .of=${route.id}></page-why>`},
   {name: 'placement', title: 'Placements', menu: 'ads', node: true, operation: 'listPlacements', render: route => html`<page-placement .placement=${route.id}></page-placement>`},
   {name: 'health', title: 'Health', menu: 'system', node: true, operation: 'health', render: () => html`<page-health></page-health>`},

@@ -51,7 +51,7 @@ class TodayPage extends View {
       list.push({
         level: verdict === 'blocked' ? 'alert' : 'warning', about: 'delivery', link: `#/why/${id}`,
         what: `${where} ${verdict === 'blocked' ? 'cannot be served' : delivery === null ? 'delivers less than it could' : `has delivered ${share(delivery)} of what it should have by now`}${causes[0] ? `: ${causes[0].what.replace(/\.$/, '')}` : ''}`,
-        remedy: causes[0]?.remedy ?? '',
+        remedy: causes[0]?.remedy ?? 'Nothing is in its way: only more requests that match would help',
       });
     }
     // Without an API the node's own pace has to do.

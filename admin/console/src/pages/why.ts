@@ -1,10 +1,11 @@
 // Why: what keeps an ad group from being served, by stage, and what each stage would give back.
 import {count, share, ratio} from '../core/format.ts';
 import type {Poll} from '../core/poll.ts';
+import {address} from '../core/router.ts';
 import {session} from '../core/session.ts';
 import {campaignStatus, fullStatus, groupStatus, type GroupStatus, type NodeStatus} from '../core/status.ts';
 import type {Store} from '../core/store.ts';
-import {allWhy, campaignWhy, groupWhy, type Diagnoses, type Diagnosis} from '../core/why.ts';
+import {allWhy, campaignWhy, groupWhy, type Cause, type Diagnoses, type Diagnosis} from '../core/why.ts';
 import {bar} from '../ui/chart.ts';
 import {command, commandLine} from '../ui/command.ts';
 import {sentence} from '../ui/problems.ts';
@@ -56,6 +57,20 @@ const countsOf = (d: Diagnosis): Counts | null => d.serves === null ? null
   : {day: d.day, serves: d.serves, impressions: d.impressions ?? 0, viewables: d.viewables ?? 0, clicks: d.clicks ?? 0, refused: d.refused ?? []};
 
 const verdicts: Record<Diagnosis['verdict'], string> = {blocked: 'cannot be served', limited: 'delivers less than it could', used_up: 'has used up its limit', off: 'is not meant to be served now', fine: 'is well'};
+// Where a cause is put right, and at which field.
+const fields: Record<string, string> = {geo: 'targeting.geos', device: 'targeting.devices', language: 'targeting.languages', weight: 'weight', price: 'price.amount_cents', floor: 'price.amount_cents', tier: 'priority', share: 'weight',
+  frequency: 'frequency_caps', consent: 'frequency_caps', cap: 'pacing.daily_impression_cap', goal: 'pacing.goal', pacing: 'pacing.strategy', placement: 'targeting.placements', creative: 'targeting.placements'};
+const fieldOf = ({reason, what}: Cause): string => reason === 'targeting' ? what.match(/targeting\.(geos|devices|languages|placements)/)?.[0] ?? '' : fields[reason] ?? '';
+const operations: Record<string, string> = {campaign: 'getCampaign', 'ad-group': 'getAdGroup', creative: 'getCreative', placement: 'getPlacement'};
+const pagesOf: Record<string, string> = {campaign: 'campaign', ad_group: 'ad-group', creative: 'creative', placement: 'placement'};
+
+const remedyLink = (cause: Cause): TemplateResult | typeof nothing => {
+  const page = pagesOf[cause.object.kind];
+  const route = page && session.may(operations[page]!);
+  const field = page === 'ad-group' ? fieldOf(cause) : '';
+  return route ? html`<a href=${address(page!, cause.object.id, field ? {edit: field} : {})}>Change it</a>` : html`<span></span>`;
+};
+
 const extents = {all: 'enough alone to keep it from being served', some: 'keeps some requests from it', maybe: 'may keep requests from it'};
 
 /** The way of the requests that it could have had, from all to clicks. */
@@ -90,7 +105,7 @@ export const funnel = (counts: Counts): TemplateResult => {
   ${sampled ? html`<p class="dim">~ is scaled from one request in 64.</p>` : nothing}`;
 };
 
-const whatIf = (counts: Counts): TemplateResult => {
+const whatIf = (counts: Counts, group: number): TemplateResult => {
   const list = counts.refused.filter(one => one.count > 0).sort((a, b) => b.count - a.count);
   const all = counts.serves + list.reduce((sum, one) => sum + one.count, 0);
   if (list.length === 0 && all > 0) {
@@ -99,7 +114,7 @@ const whatIf = (counts: Counts): TemplateResult => {
   return table({
     caption: 'What each reason would give back at most', rows: list, identify: one => one.reason, empty: 'Nothing was refused today.',
     columns: [
-      {name: 'If you', cell: one => html`${reasons[one.reason]?.whatIf ?? one.reason}<span class="cell-note">${one.reason}</span>`},
+      {name: 'If you', cell: one => html`${fields[one.reason] && session.may('updateAdGroup') ? html`<a href=${address('ad-group', group, {edit: fields[one.reason]!})}>${reasons[one.reason]?.whatIf ?? one.reason}</a>` : reasons[one.reason]?.whatIf ?? one.reason}<span class="cell-note">${one.reason}</span>`},
       {name: 'it could have at most', number: true, cell: one => html`${one.estimate ? '~' : ''}${count(one.count)} more`},
       {name: 'of its opportunities', number: true, wide: true, cell: one => share(ratio(one.count, all))},
     ],
@@ -129,9 +144,9 @@ class WhyPage extends View {
     const counts = countsOf(d);
     return html`<section class="section"><div class="section-head"><h2>${d.name || `Ad group ${d.ad_group}`}</h2><span class="chip ${d.verdict}">${verdicts[d.verdict]}</span><a href="#/campaign/${d.campaign}">${d.campaign_name || `campaign ${d.campaign}`}</a>
         ${d.delivery === null ? nothing : html`<span class="dim">${share(d.delivery)} of today’s plan</span>`}${source(this.why!)}</div>
-      ${d.causes.length ? html`<ul class="problems">${d.causes.map(cause => html`<li class=${cause.extent === 'all' ? 'alert' : 'warning'}><span class="kind">${cause.reason}</span><span>${sentence(cause.what)} <span class="dim">${extents[cause.extent]}${cause.placements.length ? `, in ${cause.placements.join(', ')}` : ''}.</span></span><span></span><span class="remedy">${sentence(cause.remedy)}</span></li>`)}</ul>`
+      ${d.causes.length ? html`<ul class="problems">${d.causes.map(cause => html`<li class=${cause.extent === 'all' ? 'alert' : 'warning'}><span class="kind">${cause.reason}</span><span>${sentence(cause.what)} <span class="dim">${extents[cause.extent]}${cause.placements.length ? `, in ${cause.placements.join(', ')}` : ''}.</span></span>${remedyLink(cause)}<span class="remedy">${sentence(cause.remedy)}</span></li>`)}</ul>`
         : d.verdict === 'fine' ? html`<p class="notice good">Nothing is in its way.</p>` : nothing}
-      ${counts ? html`<h3 class="spaced">Today on this node${counts.day ? `, ${counts.day}` : ''}</h3>${funnel(counts)}<h3 class="spaced">What would change it</h3>${whatIf(counts)}` : html`<p class="dim">How often it was refused is not known: nginx-ads api has no --status-url.</p>`}
+      ${counts ? html`<h3 class="spaced">Today on this node${counts.day ? `, ${counts.day}` : ''}</h3>${funnel(counts)}<h3 class="spaced">What would change it</h3>${whatIf(counts, d.ad_group)}` : html`<p class="dim">How often it was refused is not known: nginx-ads api has no --status-url.</p>`}
       ${command(commandLine('why', d.ad_group))}</section>`;
   }
 
@@ -151,7 +166,7 @@ class WhyPage extends View {
     const groups = this.node!.value!.ad_groups;
     if (this.of) {
       return html`${groups.length ? groups.map(group => html`<section class="section"><div class="section-head"><h2>Ad group ${group.id}</h2><span class="dim">${group.day}</span>${group.stopped ? html`<span class="chip stopped">stopped: ${group.stopped}</span>` : nothing}${source(this.node!)}</div>
-        ${funnel(countsOfNode(group))}<h3 class="spaced">What would change it</h3>${whatIf(countsOfNode(group))}${command(commandLine('why', group.id, '--status-url', new URL('status', document.baseURI).href))}</section>`)
+        ${funnel(countsOfNode(group))}<h3 class="spaced">What would change it</h3>${whatIf(countsOfNode(group), group.id)}${command(commandLine('why', group.id, '--status-url', new URL('status', document.baseURI).href))}</section>`)
         : html`<p class="notice">The node has no such ad group.</p>`}`;
     }
     const refused = (group: GroupStatus) => Object.values(group.refused).reduce((sum, n) => sum + n, 0);

@@ -1,10 +1,10 @@
 // A form that edits one object through the API: it asks what would change while one types, saves with If-Match, shows the
 // validator's messages at their fields, and what somebody else has changed meanwhile.
 import {html, nothing, type TemplateResult} from 'lit';
-import {api, Refused, type Fault, type HistoryEntry} from '../core/http.ts';
+import {api, Refused, type Fault, type HistoryEdit} from '../core/http.ts';
 import {refreshAll} from '../core/poll.ts';
 import {command} from './command.ts';
-import {changes, entries, type Change} from './diff.ts';
+import {changes, edits, type Change} from './diff.ts';
 import {field, otherFaults, type Field} from './field.ts';
 import {notifySaved} from './notify.ts';
 import {define, View} from './view.ts';
@@ -14,7 +14,7 @@ export interface Edited {
   dry_run: boolean;
   changed: boolean;
   changes: Change[];
-  removed: {creative: string; what: string}[];
+  removed: {creative: number; what: string[]}[];
   warnings: string[];
 }
 
@@ -53,7 +53,7 @@ class EditForm extends View {
   declare edit: Edit;
   declare private values: Values;
   declare private faults: Fault[];
-  declare private conflict: {version: string; changes: HistoryEntry[]} | undefined;
+  declare private conflict: {version: string; changes: HistoryEdit[]} | undefined;
   declare private problem: string;
   declare private preview: Edited | undefined;
   declare private busy: boolean;
@@ -170,13 +170,13 @@ class EditForm extends View {
     const line = this.line();
     return html`<form class="edit" novalidate @submit=${(event: Event) => void this.save(event)} @keydown=${(event: KeyboardEvent) => { if (event.key === 'Escape') { cancel(); } }}>
       <h3>${title}</h3>${note ? html`<div class="dim">${note}</div>` : nothing}
-      ${this.conflict ? html`<div class="conflict" role="alert"><p><b>Somebody else has changed this meanwhile.</b> Look at what they did; saving again writes yours on top of it.</p>${entries(this.conflict.changes)}</div>` : nothing}
+      ${this.conflict ? html`<div class="conflict" role="alert"><p><b>Somebody else has changed this meanwhile.</b> Look at what they did; saving again writes yours on top of it.</p>${edits(this.conflict.changes)}</div>` : nothing}
       ${otherFaults(this.faults, fields)}
       ${this.problem ? html`<p class="notice bad" role="alert">${this.problem}</p>` : nothing}
       <div class="fields">${fields.map(one => field({...one, value: values[one.path] ?? ''}, this.faults, value => this.changed(one.path, value)))}</div>
       ${this.preview ? html`<div class="preview" aria-live="polite">${this.preview.changed ? html`<p class="dim">This changes</p>${changes(this.preview.changes)}` : html`<p class="dim">Nothing would change.</p>`}
         ${this.preview.warnings.map(warning => html`<p class="notice">${warning}</p>`)}
-        ${this.preview.removed.map(({what}) => html`<p class="notice">Removed from the markup: ${what}</p>`)}</div>` : nothing}
+        ${this.preview.removed.map(({what}) => html`<p class="notice">Removed from the markup: ${what.join('; ')}</p>`)}</div>` : nothing}
       <div class="buttons"><button type="submit" class=${danger ? 'danger' : 'primary'} ?disabled=${this.busy}>${this.conflict ? `${save} on top` : save}</button><button type="button" @click=${cancel}>Cancel</button></div>
       ${line ? command(line) : nothing}</form>`;
   }

@@ -7,7 +7,7 @@ export const sentence = (text: string): string => text ? text.replace(/^[a-z]/, 
 const words = {alert: '▲ Problem', warning: '● Attention'};
 
 export const problemList = (list: Problem[], fine: string): TemplateResult => html`<ul class="problems">${list.length
-  ? list.map(({level, what, remedy, link}) => html`<li class=${level}><span class="kind">${words[level]}</span><span>${sentence(what)}</span>${link ? html`<a href=${link}>Details</a>` : html`<span></span>`}<span class="remedy">${sentence(remedy)}</span></li>`)
+  ? list.map(({level, what, remedy, link}) => html`<li class=${level}><span class="kind">${words[level]}</span><span>${sentence(what)}</span>${link ? html`<a href=${link}>${link.startsWith('#/why') ? 'Why' : 'Details'}</a>` : html`<span></span>`}<span class="remedy">${sentence(remedy)}</span></li>`)
   : html`<li class="fine"><span aria-hidden="true">✓</span> ${fine}</li>`}</ul>`;
 
 /** A figure with its name, and what it is compared with. */
