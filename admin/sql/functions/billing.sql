@@ -143,23 +143,27 @@ END $$;
 
 -- What the nodes that served are to know of these events: see ads.verdicts(). A node's cursor is locked
 -- until the end of the transaction, so verdicts become visible in the order of their numbers.
+-- Nothing is said of events that were invalid when they came (`asked_invalid`).
 -- `repeated` are events that their own node sent though they are stored: another one's record of it
 -- has been billed.
+DROP FUNCTION IF EXISTS ads.note_verdicts(
+    uuid[], int2[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int2[], int8, uuid[]);
 CREATE OR REPLACE FUNCTION ads.note_verdicts(
     in_id uuid[], in_type int2[], in_at int8[], in_issued int8[], in_serve int8[], in_campaign int8[],
-    in_ad_group int8[], in_price int8[], in_node int8[], in_invalid int2[], in_recorder int8, repeated uuid[])
+    in_ad_group int8[], in_price int8[], in_node int8[], asked_invalid int2[], in_invalid int2[], in_recorder int8,
+    repeated uuid[])
 RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp AS $$
 DECLARE
-    late CONSTANT int2 := array_position(enum_range(NULL::ads.invalid_reason), 'late');
     verdicts ads.fleet_verdicts[];
 BEGIN
     SELECT array_agg(ROW(v.*)::ads.fleet_verdicts) INTO verdicts FROM (
         SELECT e.node, 0::int8, e.id, e.serve, e.type, e.issued, e.at, e.campaign, e.ad_group, e.price, in_recorder,
                CASE e.invalid WHEN 0 THEN 'confirmed' ELSE 'late' END
-        FROM unnest(in_id, in_type, in_at, in_issued, in_serve, in_campaign, in_ad_group, in_price, in_node, in_invalid)
-             AS e (id, type, at, issued, serve, campaign, ad_group, price, node, invalid)
+        FROM unnest(in_id, in_type, in_at, in_issued, in_serve, in_campaign, in_ad_group, in_price, in_node,
+                    asked_invalid, in_invalid)
+             AS e (id, type, at, issued, serve, campaign, ad_group, price, node, asked, invalid)
         JOIN ads.fleet_nodes f ON f.node = e.node AND f.closed_at IS NULL
-        WHERE e.type > 0 AND (e.invalid = late OR (e.invalid = 0 AND in_recorder NOT IN (0, e.node)))
+        WHERE e.type > 0 AND e.asked = 0 AND (e.invalid <> 0 OR in_recorder NOT IN (0, e.node))
         UNION ALL
         SELECT v.node, 0, v.event, v.serve, v.type, v.issued, v.at, v.campaign_id, v.ad_group_id, v.price_micro,
                in_recorder, 'duplicate'

@@ -43,6 +43,7 @@ DECLARE
     walls ads.billed_walls;
     bill_first boolean := false;
     asked_price int8[];
+    asked_invalid int2[];
     repeated uuid[];
 BEGIN
     -- Summaries of requests are no events: they are counted, and taken out of the batch.
@@ -170,7 +171,8 @@ BEGIN
     END IF;
     IF inserted = 0 THEN
         IF repeated <> '{}' THEN
-            PERFORM ads.note_verdicts('{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', in_recorder, repeated);
+            PERFORM ads.note_verdicts('{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', in_recorder,
+                                      repeated);
         END IF;
         RETURN NEXT;
         RETURN;
@@ -190,6 +192,7 @@ BEGIN
         walls := ads.walls_of_events(in_type, in_at, in_issued, in_campaign, in_ad_group, in_price, in_node, in_invalid);
         bill_first := walls.places IS NOT NULL AND ads.contested_events(walls) <> '{}';
         asked_price := in_price;
+        asked_invalid := in_invalid;
     END IF;
 
     -- Billing locks the walls until the end of the transaction, and other nodes wait for them: it comes
@@ -302,7 +305,7 @@ BEGIN
     END LOOP;
     IF in_fleet THEN
         PERFORM ads.note_verdicts(in_id, in_type, in_at, in_issued, in_serve, in_campaign, in_ad_group, asked_price,
-                                  in_node, in_invalid, in_recorder, repeated);
+                                  in_node, asked_invalid, in_invalid, in_recorder, repeated);
     END IF;
 
     RETURN NEXT;
