@@ -6,8 +6,8 @@
 
 namespace ads::creative {
 
-// Escaped for text and for attributes alike, so that no parser in no state
-// finds a tag or a quote in it. Controls are nothing that a page shows.
+// Escaped for text and for attributes alike, so that no parser in any state finds a tag or a quote
+// in it. Control characters are removed.
 void put_escaped(std::string& out, std::string_view text);
 
 }  // namespace ads::creative

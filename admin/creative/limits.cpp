@@ -160,7 +160,7 @@ public:
         Tag tag(rest);
         const size_t attributes = tag.attributes();
         const std::string name = name_of(rest);
-        work_ += rest.size() - tag.left();
+        scanned_ += rest.size() - tag.left();
         if (attributes > kMaxAttributes) {
             return too_many(kMaxAttributes, "attributes on a tag");
         }
@@ -170,12 +170,13 @@ public:
         if (!end && comparisons_.too_many(name, attributes)) {
             return "must have fewer attributes on its formatting tags";
         }
-        return work_ > 8 * kMaxBytes ? "must end each tag with > before the next one begins" : "";
+        return scanned_ > 8 * kMaxBytes ? "must end each tag with > before the next one begins"
+                                        : "";
     }
 
 private:
     size_t tags_ = 0;
-    size_t work_ = 0;  // bytes read, some of them several times
+    size_t scanned_ = 0;  // bytes; some are scanned several times
     Depth depth_;
     Comparisons comparisons_;
 };

@@ -1,5 +1,5 @@
-// What a creative may be at most. Checked before it is parsed: the parser takes
-// time and memory in the square of some of these.
+// Limits of a creative, checked before it is parsed: the time and memory of the parser are
+// quadratic in some of these.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 namespace ads::creative {
 
 inline constexpr size_t kMaxBytes = 64 << 10;
-inline constexpr size_t kMaxTags = 2000;  // opening and closing ones, and comments
+inline constexpr size_t kMaxTags = 2000;  // opening and closing tags, and comments
 inline constexpr size_t kMaxAttributes = 64;
 inline constexpr size_t kMaxDepth = 256;
 

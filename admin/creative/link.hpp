@@ -1,4 +1,4 @@
-// Addresses in creatives: of links and of images.
+// URLs of links and images in creatives.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@ namespace ads::creative {
 
 inline constexpr size_t kMaxLink = 2048;
 
-// The error of the address ("must …"), or an empty string.
+// The error of the URL ("must …"), or an empty string.
 std::string link_fault(std::string_view url);
 
-// What a link has for the URL that counts the click; it is put in when the ad is shown.
+// The placeholder for the URL that counts the click; it is replaced when the ad is served.
 inline constexpr std::string_view kClickMacro = "{click_url}";
 
-// With "https" in small letters. For an address without fault.
+// With "https" in lower case. For a valid URL.
 std::string canonical_link(std::string_view url);
 
 }  // namespace ads::creative

@@ -1,4 +1,4 @@
-// What becomes of an element.
+// What the sanitizer does with an element.
 #pragma once
 
 #include <gumbo.h>
@@ -10,21 +10,21 @@ namespace ads::creative {
 
 enum class Fate {
     keep,
-    keep_void,  // has no content and no end tag
-    unwrap,     // goes, its content stays
-    drop,       // goes with its content
-    sheet,      // its content is a style sheet, which is cleaned
+    keep_void,  // kept; has no content and no end tag
+    unwrap,     // removed, its content is kept
+    drop,       // removed with its content
+    sheet,      // kept; its content is a style sheet, which is sanitized
 };
 
 Fate fate_of(const GumboElement& element);
 
-// Whether an element of this name stays, in small letters.
+// Whether an element of this name, in lower case, is kept.
 bool keeps_tag(std::string_view name);
 
 // For messages, in the original spelling: "<b>".
 std::string shown_tag(const GumboElement& element);
 
-// A name of the author's, short and printable.
+// A name from the markup, shortened and printable.
 std::string shown_name(std::string_view name);
 
 }  // namespace ads::creative

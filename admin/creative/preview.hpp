@@ -1,4 +1,4 @@
-// A page to look at a creative the way it is shown.
+// A page that shows a creative as it is served.
 #pragma once
 
 #include <string>
@@ -12,14 +12,14 @@ struct PreviewSize {
     unsigned height = 0;
 };
 
-// The markup of an image and of a native creative, made of their texts; what is missing is left
-// out.
+// The markup of an image or native creative, built from its texts; missing texts are
+// omitted.
 std::string image_markup(const std::string& src, const std::string& alt, PreviewSize size);
 std::string native_markup(const std::string& title, const std::string& body,
                           const std::string& image);
 
-// Stands alone: a sandboxed frame with the creative, and what was removed of
-// it. It runs no script and loads nothing but images over https.
+// A self-contained page: a sandboxed frame with the creative, and the list of what was removed. It
+// runs no script and loads only images over https.
 std::string preview_page(const Sanitized& creative, const std::string& name, PreviewSize size);
 
 }  // namespace ads::creative

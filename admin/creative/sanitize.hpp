@@ -1,5 +1,5 @@
-// HTML creatives, cleaned on save: what comes out has only the tags, attributes
-// and values of the policy, whoever parses it. docs/creatives.md tells the rules.
+// Sanitizes HTML creatives when they are saved: the result has only tags, attributes and values of
+// the policy, whichever parser reads it. The rules are in docs/creatives.md.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace ads::creative {
 
-// Stored with what was cleaned. When it grows, everything is cleaned again.
+// Stored with sanitized markup. When it increases, everything is sanitized again.
 inline constexpr int kPolicyVersion = 2;
 
 struct Sanitized {
@@ -19,7 +19,7 @@ struct Sanitized {
     bool ok() const noexcept { return refusal.empty(); }
 };
 
-// Cleaning what is clean changes nothing.
+// Sanitizing twice gives the same result.
 Sanitized sanitize(std::string_view markup);
 
 }  // namespace ads::creative

@@ -8,11 +8,11 @@
 namespace ads::creative {
 
 struct Sheet {
-    std::string text;                  // rules of plain selectors; empty if there are none
+    std::string text;                  // rules with simple selectors; empty: none
     std::vector<std::string> removed;  // for people: "@media in <style>"
 };
 
-// Cleaning what is clean changes nothing.
+// Sanitizing twice gives the same result.
 Sheet clean_sheet(std::string_view css);
 
 }  // namespace ads::creative

@@ -8,8 +8,8 @@
 namespace ads::creative {
 
 struct Style {
-    std::string text;                  // the good declarations; empty if there are none
-    std::vector<std::string> removed;  // properties of the bad ones
+    std::string text;                  // the allowed declarations; empty: none
+    std::vector<std::string> removed;  // properties of the removed ones
 };
 
 Style clean_style(std::string_view value);

@@ -1,4 +1,4 @@
-// The HTML5 parser, held within bounds.
+// The HTML5 parser, with bounded memory.
 #pragma once
 
 #include <gumbo.h>
@@ -11,16 +11,16 @@
 
 namespace ads::creative {
 
-// A parsed creative. Its memory comes from blocks that are used again for the
-// next one, so nothing is walked to be freed, and there is a most of it.
+// A parsed creative. Its memory comes from blocks that are reused for the next one, so no tree is
+// traversed to be freed, and the total is limited.
 class Tree {
 public:
     Tree() = default;
     Tree(const Tree&) = delete;
     Tree& operator=(const Tree&) = delete;
 
-    // The element whose children are the creative's nodes, valid until the next
-    // call; null if the parser wants more memory than any honest creative takes.
+    // The element whose children are the creative's nodes, valid until the next call; null if the
+    // memory limit is reached, which no legitimate creative does.
     const GumboNode* parse(std::string_view markup);
 
 private:

@@ -1,7 +1,7 @@
--- Who may do what: applied again whenever a function has changed.
+-- Roles and their privileges. Applied again whenever a function file has changed.
 
--- Roles belong to the whole cluster: they may be there already, from another database. Nobody logs
--- in as one of them; a login is made a member:
+-- Roles belong to the whole cluster and may exist already, from another database. Nobody logs in as
+-- one of them; login roles are made members:
 --   CREATE ROLE edge LOGIN PASSWORD '…' IN ROLE ads_edge;
 DO $$
 DECLARE
@@ -12,7 +12,7 @@ BEGIN
             BEGIN
                 EXECUTE format('CREATE ROLE %I NOLOGIN', role);
             EXCEPTION WHEN duplicate_object OR unique_violation THEN
-                NULL;  -- made by somebody else just now
+                NULL;  -- created concurrently
             END;
         END IF;
     END LOOP;
@@ -22,20 +22,20 @@ REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ads FROM PUBLIC, ads_edge, ads_admin, ads_
 REVOKE ALL ON ALL TABLES IN SCHEMA ads FROM PUBLIC, ads_edge, ads_admin, ads_report, ads_operator, ads_advertiser;
 GRANT USAGE ON SCHEMA ads TO ads_edge, ads_admin, ads_report, ads_operator, ads_advertiser;
 
--- A node sends events and loads the catalog. These functions run with the rights of their owner:
--- it sees no table.
+-- Nodes send events and load the catalog. These functions run with the rights of their owner: the
+-- role itself has no access to tables.
 GRANT EXECUTE ON FUNCTION
     ads.ingest(uuid[], int2[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int2[],
                int2[], bool[], text[], text[], text[], text[], text[], int8),
-    ads.books(date), ads.stored(uuid[]), ads.catalog(), ads.catalog_changes(text), ads.catalog_version(),
+    ads.stored_totals(date), ads.stored(uuid[]), ads.catalog(), ads.catalog_changes(text), ads.catalog_version(),
     ads.ensure_partitions(int),
     ads.rights(int8, int8, int8, int8[], int8, int8, int4, jsonb, int2[], int8[], int4[], int8[], int8[], int8[], int8[],
                int8[], int8[]),
     ads.verdicts(int8, int8, int4)
     TO ads_edge;
 
--- The command: all data, no definitions. The audit log can only be added to, and the triggers write
--- the rest.
+-- The command: all data, no definitions. The audit log is append-only; tables that only triggers
+-- write are read-only.
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ads TO ads_admin;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ads TO ads_admin;
 REVOKE INSERT, UPDATE, DELETE ON ads.migrations, ads.function_files, ads.catalog_edits, ads.catalog_edits_swept,
@@ -44,12 +44,12 @@ REVOKE UPDATE, DELETE ON ads.audit_log FROM ads_admin;
 REVOKE INSERT, DELETE ON ads.settings FROM ads_admin;
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA ads TO ads_admin;
 
--- Dashboards: every table and the functions that only read.
+-- Dashboards: every table, and the functions that only read.
 GRANT SELECT ON ALL TABLES IN SCHEMA ads TO ads_report;
 GRANT EXECUTE ON FUNCTION
     ads.catalog(), ads.now(), ads.cents(bigint), ads.moment_text(timestamptz), ads.day_start(date, text),
     ads.spent(ads.campaigns, date), ads.document_head(), ads.campaign_document(bigint),
-    ads.scheduler_tasks(), ads.stale_books(), ads.turn_open(text, timestamptz), ads.due_turn(text),
+    ads.scheduler_tasks(), ads.due_campaign_days(), ads.is_run_open(text, timestamptz), ads.due_run(text),
     ads.scheduler_status(), ads.experiment_arms(bigint), ads.pixel_status(),
     ads.period_bound(text, text, boolean), ads.period(text, text, text),
     ads.report_key(text, ads.event_hours, text, timestamp), ads.report_name(text, text),

@@ -33,7 +33,7 @@ private:
     int fd_ = -1;
 };
 
-// A file's identity: any change of it means that the file must be read again.
+// The identity of a file: if any of it changes, the file must be read again.
 struct FileMark {
     uint64_t inode = 0;
     int64_t size = 0;
@@ -41,32 +41,32 @@ struct FileMark {
     bool operator==(const FileMark&) const = default;
 };
 
-// The whole file in `text`; 0, or errno. `mark` is of the very file read.
+// Reads the whole file into `text`; returns 0 or errno. `mark` is of the file that was read.
 int read_file(const char* path, std::string& text, FileMark* mark = nullptr);
 
-// The same of a regular file of at most 1 GiB: a device or a pipe could be read without end.
+// The same for a regular file of at most 1 GiB: a device or a pipe could be read without end.
 int read_regular_file(const char* path, std::string& text, FileMark* mark = nullptr);
-// What its error means.
+// The meaning of its error.
 const char* read_error(int error) noexcept;
 
-// The same for a file in a folder of the worker user, where root may be the reader: a link is
-// not followed (ELOOP), and what is no regular file is not waited for (EINVAL).
+// The same for a file in a folder of the worker user, if the reader may be root: a link is not
+// followed (ELOOP), and anything but a regular file is refused without waiting (EINVAL).
 int read_own_file(const std::string& path, std::string& text);
 
-// Opens FOLDER/NAME without following a link in its place. NAME may lead through folders, in
-// none of which a link is followed; FOLDER itself may be one.
+// Opens FOLDER/NAME without following links in NAME, which may have several folders. FOLDER itself
+// may be a link.
 Fd open_inside(const std::string& folder, std::string_view name, int flags, mode_t mode = 0);
 
-// Writes all of it, or as much as goes; the bytes written.
+// Writes as much as possible; returns the number of bytes written.
 size_t write_all(int fd, std::string_view data) noexcept;
 
 inline constexpr uid_t kSameUser = static_cast<uid_t>(-1);
 
-// Puts a file of this text in the place of another, the whole text or nothing; 0, or errno.
-// A link is replaced, not followed. The file belongs to `owner`.
+// Replaces a file atomically by one with this text; returns 0 or errno. A link is replaced, not
+// followed. The file belongs to `owner`.
 int replace_file(const std::string& path, std::string_view text, uid_t owner = kSameUser);
 
-// The mark of the file as it is now; all zero if it cannot be seen.
+// The present mark of the file; all zero if it cannot be accessed.
 FileMark mark_of(const char* path) noexcept;
 
 }  // namespace ads

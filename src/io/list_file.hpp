@@ -1,5 +1,5 @@
-// A list in a file that may be edited while it is used. What cannot be read never
-// replaces what could.
+// A list in a file that may be edited while it is used. An unreadable file never replaces a list
+// that was read.
 #pragma once
 
 #include <cstring>
@@ -17,7 +17,7 @@ public:
     const std::string& path() const noexcept { return path_; }
     const List& list() const noexcept { return list_; }
 
-    // Counts the lists that were read: what was derived from another one is old.
+    // Increases with each list that is read; data derived from an older one is outdated.
     uint64_t version() const noexcept { return version_; }
 
     // Reads the file; false with a sentence in `error`.
@@ -39,7 +39,7 @@ public:
 
     bool gone() const noexcept { return seen_ == FileMark(); }
 
-    // True if the file is not the one that was looked at last.
+    // Whether the file has changed since it was last examined.
     bool changed() const noexcept { return mark_of(path_.c_str()) != seen_; }
 
 private:

@@ -1,5 +1,5 @@
-// A file that is memory: mapped by every worker of every generation, the old binary's
-// during an upgrade included.
+// A file mapped as shared memory by every worker of every configuration, including the old binary's
+// during an upgrade.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +13,18 @@ namespace ads {
 
 class MappedFile {
 public:
-    // What is in it.
+    // The content of the file.
     struct Contents {
-        std::string what;  // starts anew where the file is no good, as a message says it
-        size_t head = 0;   // the least that a file has
-        size_t size = 0;   // of a new one
-        std::function<void(std::span<std::byte>)> format;        // makes a new one
-        std::function<const char*(std::span<std::byte>)> check;  // nullptr, or what is wrong
-        // How much is mapped of a good one; pages past its end become usable when it
-        // grows, without mapping anew.
+        std::string what;  // for messages: what starts anew if the file is invalid
+        size_t head = 0;   // the minimum size
+        size_t size = 0;   // of a new file
+        std::function<void(std::span<std::byte>)> format;        // formats a new file
+        std::function<const char*(std::span<std::byte>)> check;  // nullptr, or an error
+        // The bytes to map of a valid file; pages past its end become usable when it grows, without
+        // mapping again.
         std::function<size_t(std::span<std::byte>)> reach;
-        // For a file of an older layout: the size that it needs now (0: it is not one), and
-        // what makes a new one of it.
+        // For a file of an older layout: the size that it needs now (0: it is not one), and the
+        // function that converts it.
         std::function<size_t(std::span<const std::byte>)> converted_size;
         std::function<void(std::span<const std::byte>, std::span<std::byte>)> convert;
     };
@@ -34,8 +34,8 @@ public:
     MappedFile& operator=(const MappedFile&) = delete;
     ~MappedFile() { unmap(); }
 
-    // Opens or makes FOLDER/NAME. A file that is not ours or damaged, or a link, is set aside
-    // under another name and said in `notice`. False with a sentence in `error`.
+    // Opens or creates FOLDER/NAME. A foreign or damaged file, or a link, is renamed, which
+    // `notice` reports. On failure returns false and sets `error` to a sentence.
     bool open(const std::string& folder, const std::string& name, const Contents& contents,
               std::string& error, std::string& notice);
 
@@ -43,7 +43,7 @@ public:
     // that ends with them.
     bool without_file(size_t size) noexcept;
 
-    // A longer file. Space is taken now: a full disk must not kill a worker in a write
+    // Extends the file. Disk space is allocated now: a full disk must not kill a worker that writes
     // to memory.
     bool grow(size_t size) noexcept;
 
@@ -52,7 +52,7 @@ public:
     int fd() const noexcept { return fd_.get(); }
     std::byte* memory() const noexcept { return memory_; }
 
-    // Whether open() has made it.
+    // Whether open() created it.
     bool fresh() const noexcept { return fresh_; }
 
 private:

@@ -1,5 +1,5 @@
-// PostgreSQL from a thread of its own: calls that wait, but no longer than they
-// are told to, and not at all once the thread is asked to stop.
+// PostgreSQL for a separate thread: calls block, but not beyond their timeouts, and return at once
+// when the thread is asked to stop.
 #pragma once
 
 #include <libpq-fe.h>
@@ -31,8 +31,8 @@ class Pg {
 public:
     explicit Pg(const Alarm& alarm) noexcept : alarm_(alarm) {}
 
-    // Blocks as long as libpq does (connect_timeout for each host, and the
-    // resolver): only for threads. False: see error().
+    // Blocks as long as libpq does (connect_timeout for each host, and the resolver): only for
+    // threads. False: see error().
     bool connect(const std::string& conninfo);
     bool connected() const noexcept { return connection_ != nullptr; }
     void close() noexcept { connection_.reset(); }
@@ -51,8 +51,8 @@ public:
     const std::string& error() const noexcept { return error_; }
     std::string_view sqlstate() const noexcept { return sqlstate_; }
 
-    // Whether the statement failed because of what it was given, and would
-    // fail again: not the server's state, and not our rights.
+    // Whether the statement failed because of its input and would fail again, rather than because
+    // of the server's state or missing privileges.
     bool bad_data() const noexcept;
 
 private:
@@ -66,7 +66,7 @@ private:
     std::string sqlstate_;
 };
 
-// Whether libpq understands the text; `error` says why not.
+// Whether libpq accepts the text; if not, sets `error`.
 bool check_conninfo(const std::string& conninfo, std::string& error);
 
 }  // namespace ads

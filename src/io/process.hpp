@@ -5,17 +5,17 @@
 
 namespace ads {
 
-// This process. Ask again after a fork.
+// This process. To be called again after a fork.
 ProcessId this_process() noexcept;
 
-// Whether the process still lives and is the same one. A ProcessId without a start
-// time asks for the pid only.
+// Whether the process is alive and the same one. For a ProcessId without a start time only the pid
+// is checked.
 bool process_alive(ProcessId process) noexcept;
 
 // Kills a process, unless it is this one or its parent.
 void end_process(ProcessId process) noexcept;
 
-// The pid of another process that has this file mapped; 0: none that can be seen.
+// The pid of another process that has this file mapped; 0: none is visible.
 uint32_t other_process_with(int fd) noexcept;
 
 }  // namespace ads

@@ -30,12 +30,12 @@ public:
         }
     }
 
-    void add(const Event& event, bool in_the_books) {
+    void add(const Event& event, bool already_stored) {
         if (event.type != EventType::serve) {
             claim(event);
         }
         const uint32_t group = image_.find_group(event.ad_group);
-        if (event.invalid == Invalid::none && group != kNone && !in_the_books) {
+        if (event.invalid == Invalid::none && group != kNone && !already_stored) {
             count(event, group);
         }
     }

@@ -1,6 +1,6 @@
-// A state that is gone is made again from what the spool still has and PostgreSQL has
-// stored: today's counters, what was used of lifetime budgets and goals, and, as far as the
-// spool tells, which pixels were counted.
+// Rebuilds a lost state from the spool and from what PostgreSQL has stored: today's counters,
+// the used part of lifetime budgets and goals, and, as far as the spool shows, the counted
+// pixels.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct Rebuilt {
     uint32_t segments = 0;
 };
 
-// For a state that has counted nothing yet. May throw std::bad_alloc.
+// For a new state. May throw std::bad_alloc.
 Rebuilt rebuild(const std::string& spool, const StoredTotals& totals, const Image& image,
                 const Slots& slots, State state, const TokenLives& lives, ProcessId me,
                 Seconds now);

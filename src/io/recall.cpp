@@ -50,7 +50,7 @@ private:
     bool ask_rows(StoredTotals& totals) {
         const std::string sql =
             "SELECT campaign_id, ad_group_id, day, serves, impressions, viewables, clicks, "
-            "conversions, spend_micro FROM ads.books((to_timestamp(" +
+            "conversions, spend_micro FROM ads.stored_totals((to_timestamp(" +
             std::to_string(conf_.now) + ") AT TIME ZONE 'UTC')::date - 2)";
         const PgResult found = pg_.query(sql.c_str(), conf_.longest);
         if (found == nullptr) {

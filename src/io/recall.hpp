@@ -1,4 +1,4 @@
-// What PostgreSQL knows of days whose counters were lost here.
+// What PostgreSQL has stored for days whose counters were lost here.
 #pragma once
 
 #include <string>
@@ -24,8 +24,8 @@ struct StoredRow {
 
 struct StoredTotals {
     std::vector<StoredRow> rows;
-    std::vector<EventId> stored;  // of the spool's events those that the rows have, in order
-    std::string catalog;          // the document, if it was asked for
+    std::vector<EventId> stored;  // the events of the spool that are in the rows, in order
+    std::string catalog;          // the document, if requested
 
     bool has(const EventId& id) const noexcept;
 };

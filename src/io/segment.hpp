@@ -84,7 +84,7 @@ SegmentName segment_name(std::string_view path) noexcept;
 // The path of a segment once it is closed.
 std::string closed_path(std::string_view path);
 
-// A segment that is read from its start on, while its worker may still write.
+// Reads a segment from its start, while its worker may still write.
 class SegmentFile {
 public:
     enum class End : uint8_t { none, reached, unreadable };
@@ -103,7 +103,7 @@ public:
     // Bytes that need not be read again.
     size_t consumed() const noexcept { return offset_; }
 
-    // Keeps others from shipping it; false if another process does.
+    // Locks the segment for shipping; false if another process has it.
     bool lock() const noexcept;
 
     // The next events and summaries, at most `most`. They point into this segment until it is read
@@ -115,24 +115,24 @@ public:
         return std::string_view(data_).substr(records_[0].offset - base_, records_[0].size);
     }
 
-    // The events that the last read returned are done with.
+    // Marks the events of the last read as processed.
     void consume();
 
-    // At the end of a closed segment: what is left can only be damage, unless nothing was
-    // written there.
+    // At the end of a closed segment: the rest is damaged, unless nothing was written
+    // there.
     void end();
 
     // The damage skipped so far.
     const std::vector<Range>& damaged() const noexcept { return damaged_; }
     uint64_t damaged_records() const noexcept { return damaged_records_; }
     uint64_t damaged_bytes() const noexcept;
-    // These bytes; false if the disk fails.
+    // Reads these bytes; false if the disk fails.
     bool read_damaged(std::string& bytes) const;
 
     // Whether all that is in the file was consumed, and none of it was damaged.
     bool done() const noexcept;
 
-    // By whichever name it has now.
+    // Its current path.
     void remove() noexcept;
 
 private:

@@ -80,7 +80,7 @@ Shipper::Shipper(ShipperConf conf, Part part, State state, const Alarm& alarm, S
       quarantine_(conf_.folder + "/quarantine"),
       limit_(conf_.batch) {}
 
-void Shipper::work() {
+void Shipper::step_and_pause() {
     const Step done = step();
     if (done == Step::failed) {
         pause_ = pause_ == 0 ? kFirstPause : std::min(pause_ * 2, kLongestPause);
@@ -211,7 +211,7 @@ bool Shipper::fail() {
     return false;
 }
 
-void Shipper::works() {
+void Shipper::clear_error() {
     pause_ = 0;
     if (!error_.empty()) {
         error_.clear();
@@ -247,7 +247,7 @@ Shipper::Step Shipper::ship(Followed& one) {
     };
     state_.add(Total::shipped, number(0));
     state_.add(Total::repeated, number(1));
-    works();
+    clear_error();
     const bool full = events_.size() == limit_;
     one.file.consume();
     limit_ = std::min<size_t>(conf_.batch, limit_ * 2);
@@ -275,7 +275,7 @@ Shipper::Step Shipper::refuse(Followed& one) {
     unstuck(one, Trouble::quarantine);
     state_.add(Total::quarantined);
     one.file.consume();
-    works();
+    clear_error();
     return Step::worked;
 }
 

@@ -1,7 +1,7 @@
-// Brings events from the spool to PostgreSQL: those of living workers while they write, and what
-// was left behind. It relies on the files alone. An event sent twice is stored once,
-// so progress needs no record of its own: a segment is removed when all of it is committed, and
-// after a crash it is sent again.
+// Ships events from the spool to PostgreSQL: those of living workers while they write, and segments
+// that were left behind. It needs only the files. An event sent twice is stored once, so no
+// progress is recorded: a segment is removed when all of it is committed, and after a crash it is
+// sent again.
 #pragma once
 
 #include <map>
@@ -20,12 +20,12 @@ struct ShipperConf {
     std::string conninfo;
     std::string folder;  // the spool
     uint32_t batch = 2000;
-    Millis interval = 200;    // between two looks at a spool that was empty
+    Millis interval = 200;    // between two checks of an empty spool
     Millis timeout = 30'000;  // of one batch
 };
 
-// What PostgreSQL will never take: the records as they are, in a segment that may be sent again by
-// moving it back, and beside it why.
+// Keeps what PostgreSQL refuses permanently: the records in a segment that can be sent again by
+// moving it back, and the errors in a file beside it.
 class Quarantine {
 public:
     explicit Quarantine(std::string folder) : folder_(std::move(folder)) {}
@@ -33,7 +33,7 @@ public:
     // False: it cannot be written; errno tells why.
     bool add(const SegmentFile& from, std::string_view record, const Event& event,
              std::string_view why);
-    // The damaged bytes of a segment, one stretch after the other.
+    // Copies the damaged bytes of a segment, one range after another.
     bool add_damaged(const SegmentFile& from);
 
     const std::string& folder() const noexcept { return folder_; }
@@ -48,7 +48,7 @@ private:
 // For one thread.
 class Shipper {
 public:
-    // One of several that share the writers among them.
+    // One of several shippers; writers are divided among them.
     struct Part {
         uint32_t number = 0;
         uint32_t of = 1;
@@ -56,23 +56,23 @@ public:
     enum class Step : uint8_t {
         idle,    // nothing there
         worked,  // there may be more
-        failed,  // nothing goes: try later
-        stuck,   // a segment does not: try later
+        failed,  // the connection failed: try later
+        stuck,   // a segment failed: try later
     };
 
     Shipper(ShipperConf conf, Part part, State state, const Alarm& alarm, Say say);
 
-    // One batch of the first segment of each writer.
+    // Ships one batch of the first segment of each writer.
     Step step();
     // step(), then waits until the next one is worthwhile.
-    void work();
+    void step_and_pause();
 
-    // Lets go of the connection and of all segments.
+    // Closes the connection and all segments.
     void rest() noexcept;
 
     bool connecting() const noexcept { return pg_.connecting(); }
 
-    // Why nothing is shipped at the moment; empty without an error.
+    // Why nothing is shipped at the moment; empty: no error.
     std::string error() const;
 
 private:
@@ -82,14 +82,14 @@ private:
         std::string stuck;  // the error that stops it; empty: none
         Trouble trouble = Trouble::reading;
         Millis retry = 0;       // when it is tried again
-        Millis written_at = 0;  // when it last had something
+        Millis written_at = 0;  // when it last had events
     };
 
     void find();
     bool ready();
     bool keep_partitions();
     bool fail();
-    void works();
+    void clear_error();
     bool is_complete(const Followed& one) const noexcept;
     Step ship(Followed& one);
     Step refuse(Followed& one);
@@ -105,10 +105,10 @@ private:
     Pg pg_;
     Rng rng_;
     Quarantine quarantine_;
-    std::map<ProcessId, Followed> followed_;  // by writer; 0: what was left behind, one at a time
+    std::map<ProcessId, Followed> followed_;  // by writer; 0: segments left behind, one at a time
     size_t limit_;                            // of the next batch
     std::vector<Event> events_;
-    Millis kept_at_ = 0;  // when partitions were looked after
+    Millis kept_at_ = 0;  // when partitions were last maintained
     Millis found_at_ = 0;
     Millis pause_ = 0;
     std::string error_;  // of the connection

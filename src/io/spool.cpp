@@ -221,7 +221,7 @@ Adopted adopt_segments(const std::string& folder, ProcessId of, void* context,
             adopted.damaged.push_back({closed_path(path), end});
         }
     }
-    // A worker may die between ending a segment and settling its last events.
+    // A worker may die between ending a segment and counting its last events.
     std::string text;
     if (of != 0 && !last_closed.empty() && read_file(last_closed.c_str(), text) == 0) {
         each_event(text, [&](const Event& event) { see(context, event); });

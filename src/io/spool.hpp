@@ -1,6 +1,6 @@
-// The spool: events on disk before their answers leave. A worker writes
-// its own segments; a segment is `NAME.open` while its worker lives and
-// holds its lock, `NAME.seg` afterwards.
+// The spool: events are written to disk before their responses are sent. A worker writes its own
+// segments; a segment is `NAME.open` while its worker lives and holds its lock, `NAME.seg`
+// afterwards.
 #pragma once
 
 #include <cstdint>
@@ -36,13 +36,13 @@ public:
     // Each flush waits until what it has written is on the disk.
     void sync_always() noexcept { sync_always_ = true; }
 
-    // Puts a record into the buffer; false if there is no room: flush first.
+    // Adds a record to the buffer; false if it is full: flush first.
     bool append(const Event& event) noexcept;
     bool has_room() const noexcept { return buffer_.size() - used_ >= 64 * kMaxRecord; }
     uint32_t pending() const noexcept { return static_cast<uint32_t>(ends_.size()); }
 
-    // One write for all buffered records. What could not be written whole
-    // is cut from the file.
+    // Writes all buffered records by one system call. A record that could not be written completely
+    // is cut off the file.
     Flushed flush(Millis now) noexcept;
 
     // Ends the segment: no more is written to it.
@@ -83,8 +83,8 @@ std::vector<std::string> spool_segments(const std::string& folder);
 // The head of a segment file.
 std::string segment_head(Millis now, uint32_t node);
 
-// Closes segments whose worker is gone: cuts a torn tail and renames. With
-// `of` only those of that worker. Each intact event is shown to `see`.
+// Closes segments of dead workers: cuts an incomplete record off the end and renames the file; with
+// `of`, only those of that worker. Calls `see` for each intact event.
 struct DamagedSegment {
     std::string path;  // as it is closed
     SegmentEnd end;

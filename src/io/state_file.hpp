@@ -19,8 +19,8 @@ public:
     // Makes room for `count` slots; the mapping does not move.
     bool reserve(uint64_t slots) noexcept;
 
-    // Held by the process that gives out slots: during a binary upgrade the keepers of two masters
-    // do. Waits for a second at most; returns the pid of the process that holds it, 0: this one.
+    // The lock for assigning slots: during a binary upgrade the keepers of two masters do. Waits
+    // for at most a second; returns the pid of the process that holds it, 0: this one.
     uint32_t lock() noexcept;
     void unlock() noexcept;
 

@@ -1,4 +1,4 @@
-// Threads that may block: how they are started, and how they are woken.
+// Starting and waking threads that may block.
 #pragma once
 
 #include <pthread.h>
@@ -11,7 +11,7 @@
 
 namespace ads {
 
-// Something a thread waits on together with its socket.
+// An alarm that a thread waits for together with its socket.
 class Alarm {
 public:
     Alarm() noexcept;
@@ -30,18 +30,18 @@ private:
     std::atomic<bool> stopped_{false};
 };
 
-// Milliseconds of a clock that only goes forward.
+// Milliseconds of the monotonic clock.
 Millis monotonic() noexcept;
 
 // Milliseconds since 1970.
 Millis wall_clock() noexcept;
 
-// A thread that gets no signals.
+// Starts a thread that receives no signals.
 bool start_thread(pthread_t& thread, void* (*entry)(void*), void* data) noexcept;
 
-// One with an owner. `self` lives until both the thread and the
-// owner of the Thread have let go of it, so that a thread which hangs in a
-// library can be left behind.
+// A thread with an owner. `self` lives until both the thread and the owner
+// have released it, so that a thread blocked in a library can be left
+// behind.
 class Thread {
 public:
     Thread() noexcept = default;
@@ -67,8 +67,8 @@ public:
 
     bool running() const noexcept { return running_; }
 
-    // Waits for a thread that was told to stop. One that `hangs()` in a library
-    // which nothing can interrupt is left behind: false.
+    // Waits for a thread that was told to stop. If it is blocked in a library that cannot be
+    // interrupted (`hangs()`), it is left behind: false.
     template <class T>
     bool end(const T& self) noexcept {
         for (int waited = 0; running_ && !self.finished.load(std::memory_order_acquire); waited++) {

@@ -1,4 +1,4 @@
-// Where root may create and open files although another user owns the folder they are in.
+// Checks where root may create and open files although another user owns the folder.
 #pragma once
 
 #include <sys/types.h>
@@ -15,12 +15,12 @@ struct WorkerUser {
     std::string name;
 };
 
-// The folder `path` will belong to the worker user, and root opens it by its name: only root
-// may decide what that name leads to. Returns what is wrong, or an empty string:
-// - `path` is a symbolic link;
-// - its parent does not exist, does not belong to root or can be written by the worker user;
-// - the worker user could rename a folder above, or one that a link above leads to.
-// - the worker user lacks search permission on a folder above.
+// The folder `path` will belong to the
+// worker user, and root opens it by its
+// name: only root may decide where that
+// name leads. Returns an error, or an
+// empty string if none of these is
+// true:
 std::string check_worker_folder(const std::string& path, const WorkerUser& worker);
 
 }  // namespace ads

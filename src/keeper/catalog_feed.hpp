@@ -1,5 +1,5 @@
-// The catalog from PostgreSQL: it listens for changes, fetches what changed and publishes the
-// whole. The last published document is saved in a file, for the next start and for days without a
+// Reads the catalog from PostgreSQL: listens for changes, fetches them and publishes
+// the whole document, which is also saved in a file for the next start without a
 // database.
 #pragma once
 
@@ -13,8 +13,8 @@ namespace ads {
 
 struct FeedConf {
     std::string conninfo;  // a direct connection: LISTEN is lost behind a pooler
-    Millis poll = 30'000;  // asks at least so often
-    std::string saved;     // path of the last good document; empty: none is kept
+    Millis poll = 30'000;  // maximum interval between queries
+    std::string saved;     // path of the last valid document; empty: none is kept
 };
 
 class CatalogFeed : public CatalogSource {
@@ -42,12 +42,12 @@ private:
     CatalogPublisher publisher_;
     Pg pg_;
     CatalogParts parts_;
-    std::string mark_;      // of what is in them, as PostgreSQL names it; empty: nothing
+    std::string mark_;      // the mark of PostgreSQL for the parts; empty: nothing
     bool changed_ = false;  // since they were published
     Seconds day_ = 0;       // on which all of them were read
-    uint64_t saved_ = 0;    // hash of what is in the file
+    uint64_t saved_ = 0;    // hash of the saved file
     std::string told_;
-    Millis pause_ = 0;  // before the next try, after a failure
+    Millis pause_ = 0;  // before the next try after a failure
 };
 
 }  // namespace ads

@@ -79,23 +79,23 @@ struct KeeperShared {
     uint32_t wait = 0;  // seconds before any work
 
     std::mutex mutex;
-    std::vector<std::string> shipping;  // why a connection ships nothing, by its number
+    std::vector<std::string> shipping;  // by connection: why it ships nothing
 };
 
-// The work of one thread.
+// One thread of the keeper.
 class Job {
 public:
     explicit Job(std::shared_ptr<KeeperShared> shared) : shared_(std::move(shared)) {}
     virtual ~Job() = default;
 
     void run();
-    // In a library that nothing can interrupt.
+    // Whether it is blocked in a library that cannot be interrupted.
     virtual bool hangs() const noexcept { return false; }
 
     std::atomic<bool> finished{false};
 
 protected:
-    virtual void work() = 0;
+    virtual void run_until_stopped() = 0;
 
     const std::shared_ptr<KeeperShared> shared_;
 };

@@ -40,7 +40,7 @@ public:
     bool hangs() const noexcept override { return source_->hangs(); }
 
 private:
-    void work() override {
+    void run_until_stopped() override {
         while (!shared_->alarm.stopped()) {
             if (shared_->may_publish()) {
                 source_->step();
@@ -130,10 +130,10 @@ public:
     bool hangs() const noexcept override { return shipper_.connecting(); }
 
 private:
-    void work() override {
+    void run_until_stopped() override {
         while (!shared_->alarm.stopped()) {
             if (shared_->active.holds()) {
-                shipper_.work();
+                shipper_.step_and_pause();
                 tell(shipper_.error());
             } else {
                 shipper_.rest();
@@ -170,7 +170,7 @@ public:
           }) {}
 
 private:
-    void work() override {
+    void run_until_stopped() override {
         while (!shared_->alarm.stopped()) {
             if (shared_->active.holds()) {
                 sync_.sync();
@@ -187,7 +187,7 @@ private:
 void Job::run() {
     setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), shared_->conf.nice);
     if (shared_->wait == 0 || !shared_->alarm.pause(Millis{shared_->wait} * 1000)) {
-        work();
+        run_until_stopped();
     }
     finished.store(true, std::memory_order_release);
 }

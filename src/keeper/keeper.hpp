@@ -1,6 +1,6 @@
-// The keeper: all work of a node that answers no request. It watches and publishes the catalog,
-// ticks the pacing, ships and syncs the spool, and recovers what dead workers left. Its threads may
-// block. It may die at any instruction: what it does is done again by the next one.
+// The keeper: everything on a node that is not part of a request. It watches and publishes the
+// catalog, ticks the pacing, ships and syncs the spool, and recovers what dead workers left. Its
+// threads may block. It may die at any instruction: what it does is done again by the next one.
 #pragma once
 
 #include "keeper/job.hpp"
@@ -16,10 +16,10 @@ public:
     // False if no thread can be started; errno tells why.
     bool start();
 
-    // Ends the threads. One that hangs in a library is left behind.
+    // Ends the threads. One that is blocked in a library is left behind.
     void stop() noexcept;
 
-    // The process ends at once: another keeper need not wait until this one has been silent.
+    // The process exits: another keeper may take over at once.
     void leave() noexcept;
 
     std::vector<KeeperLog::Line> log() { return shared_->log.take(); }
@@ -34,7 +34,7 @@ private:
     std::vector<std::unique_ptr<Running>> jobs_;
 };
 
-// Asks the active keeper of a state for a round at once. The number to wait for.
+// Requests a round of the active keeper of a state. Returns the number to wait for.
 uint32_t ring(KeeperWords& words) noexcept;
 
 }  // namespace ads

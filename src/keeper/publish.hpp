@@ -1,4 +1,4 @@
-// Putting a compiled catalog into the zone, and editing it live.
+// Compiles catalogs and publishes them to the zone.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,8 @@
 
 namespace ads {
 
-// Where a catalog goes: the zone, and the counters its groups get. The file is
-// null where the counters live in the zone.
+// The destination of a catalog: the zone, and the counters of its groups. The file is null if the
+// counters are in the zone.
 struct Target {
     Zone zone;
     State state;
@@ -31,11 +31,11 @@ std::string describe(const catalog::Compiled& compiled);
 
 // The outcome of an edit.
 enum class Edit : uint8_t {
-    none,  // nothing to tell
+    none,  // nothing to report
     published,
     unchanged,
-    waits,     // a reader is behind; tried again later
-    outdated,  // the right to publish has changed hands meanwhile: the source is read again
+    waits,     // a reader uses the other image; tried again later
+    outdated,  // another keeper publishes now: the source is read again
     refused,   // see text
     unread,    // the source cannot be read; see text
 };
@@ -78,20 +78,20 @@ struct CatalogContext {
     std::function<void(const EditReport&)> tell;
 };
 
-// Where live edits come from.
+// A source of live edits.
 class CatalogSource {
 public:
     CatalogSource(const Alarm& alarm, CatalogContext context)
         : alarm_(alarm), context_(std::move(context)) {}
     virtual ~CatalogSource() = default;
 
-    // Looks at the source once, publishes what is new, and waits until it is time to look again.
+    // Checks the source once, publishes changes, and waits until the next check is due.
     virtual void step() = 0;
 
-    // Another configuration publishes now.
+    // Called while another configuration publishes.
     virtual void rest() noexcept {}
 
-    // In a library that nothing can interrupt.
+    // Whether it is blocked in a library that cannot be interrupted.
     virtual bool hangs() const noexcept { return false; }
 
 protected:
@@ -110,7 +110,7 @@ public:
 
     void step() override;
 
-    // One look, without the wait.
+    // One check, without the wait.
     EditReport look();
 
 private:
@@ -118,7 +118,7 @@ private:
     CatalogPublisher publisher_;
     FileMark seen_;       // of the file last read
     Seconds day_ = 0;     // for which it was compiled
-    bool again_ = false;  // not read, or not published
+    bool again_ = false;  // not read or not published
     std::string told_;    // why it cannot be read
 };
 

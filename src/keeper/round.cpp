@@ -34,7 +34,7 @@ Round::Round(std::shared_ptr<KeeperShared> shared)
       zone_(shared_->conf.target.zone),
       pacer_(state_, shared_->conf.reservation) {}
 
-void Round::work() {
+void Round::run_until_stopped() {
     while (!shared_->alarm.stopped()) {
         const uint32_t heard = shared_->words.bell.load();
         if (heard != shared_->words.answered.load()) {

@@ -1,5 +1,5 @@
-// The periodic work of a state's active keeper: it ticks the pacing, judges the signs of
-// delivery and recovers what dead workers left.
+// The periodic tasks of a state's active keeper: it ticks the pacing, judges the health of delivery
+// and recovers what dead workers left.
 #pragma once
 
 #include "io/spool.hpp"
@@ -14,7 +14,7 @@ public:
     explicit Round(std::shared_ptr<KeeperShared> shared);
 
 private:
-    void work() override;
+    void run_until_stopped() override;
     void round();
     void rest() noexcept;
     bool follow();
@@ -37,9 +37,8 @@ private:
     Millis last_orphans_ = 0;   // the same
 };
 
-// Settles what a dead worker left, for one that has taken its place: its events that are in the
-// spool are counted, its other claims freed, its segment closed. Returns how many events it has
-// counted.
+// Recovers what a dead worker left, after taking its slot: counts its events that are in the spool,
+// releases its other claims, closes its segment. Returns the number of counted events.
 uint64_t recover_dead(const std::string& spool, State& state, const Image& image,
                       const Slots& slots, uint32_t place, ProcessId dead, Seconds now,
                       Adopted& adopted);

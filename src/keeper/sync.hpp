@@ -1,5 +1,5 @@
-// Makes what is in the spool durable a moment after it was written, so that workers need not wait
-// for the disk: a loss of power takes the events of one interval.
+// Syncs the spool to disk periodically, so that workers need not wait for the disk: a power failure
+// loses at most the events of one interval.
 #pragma once
 
 #include <map>
@@ -15,14 +15,14 @@ class SpoolSync {
 public:
     SpoolSync(std::string folder, Say say) : folder_(std::move(folder)), say_(std::move(say)) {}
 
-    // Syncs what was written since the last call. Returns how many segments that were.
+    // Syncs what was written since the last call. Returns the number of segments.
     size_t sync();
 
 private:
     const std::string folder_;
     const Say say_;
-    std::map<std::string, uint64_t> synced_;  // bytes, by the path that it has once it is closed
-    std::string told_;                        // what is wrong
+    std::map<std::string, uint64_t> synced_;  // bytes, by the path of the closed segment
+    std::string told_;                        // the error
 };
 
 }  // namespace ads

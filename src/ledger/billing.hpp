@@ -1,5 +1,5 @@
-// The effect of an event on the walls: a serve takes and reserves, a pixel confirms or
-// is too late, a click is paid while the budget lasts.
+// The effect of events on walls: a serve takes and reserves, a pixel confirms or is too late, a
+// click is paid while the budget lasts.
 #pragma once
 
 #include "core/event/event.hpp"
@@ -9,7 +9,7 @@
 
 namespace ads {
 
-// What settling an event changed in the walls, so that it can be undone.
+// What charging an event changed in the walls, so that it can be undone.
 struct Charged {
     bool capped = false;    // an impression was confirmed
     bool clicked = false;   // a click was taken
@@ -61,13 +61,13 @@ private:
     static WallLimits impression_limits(const GroupRecord& group) noexcept;
     static WallLimits click_limits(const GroupRecord& group) noexcept;
     WallLimits budget_limits(const GroupRecord& group) const noexcept;
-    // The most that a wall's words may reach.
+    // The maximum of a wall's words.
     WallLimits own(const WallSlot& wall, Day day, WallLimits limits) const noexcept {
         return fleet_ == FleetMode::none ? limits : in_fleet(wall, day, limits, pacing::kUnlimited);
     }
     WallLimits in_fleet(const WallSlot& wall, Day day, WallLimits limits,
                         uint64_t released) const noexcept;
-    // `released`: how much of the day's the pacing lets pass.
+    // `released`: the part of the day's amount that pacing admits.
     bool take_wall(WallSlot& wall, Day day, uint64_t n, WallLimits limits,
                    uint64_t released = pacing::kUnlimited) noexcept {
         return fleet_ == FleetMode::none
@@ -76,7 +76,7 @@ private:
     }
     bool take_in_fleet(WallSlot& wall, Day day, uint64_t n, WallLimits limits,
                        uint64_t released) noexcept;
-    // Gives back one that was taken: a later wall has refused.
+    // Returns a unit, because a later wall has refused.
     void free_blocked(WallSlot& wall, Day day) noexcept;
     // Always false.
     bool refuse(WallSlot& wall, Day day, uint64_t n, WallLimits limits, uint64_t released) noexcept;

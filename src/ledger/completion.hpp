@@ -1,4 +1,4 @@
-// Counts an event once it is written, or tells what to undo if it could not be.
+// Counts an event after it is written, or undoes what was charged if it could not be.
 #pragma once
 
 #include "core/event/event.hpp"

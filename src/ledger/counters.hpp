@@ -1,7 +1,7 @@
-// Counters of ad groups, in memory that outlives processes. Day and use are
-// one word, so that a rollover and the last unit are each decided once, by
-// the process whose exchange succeeds. Two words each, for even and odd local days: a
-// late pixel still finds yesterday.
+// Counters of ad groups, in memory that outlives processes. Day and count are one
+// word, so that a rollover and the last unit are each decided by a single exchange.
+// Two words each, for even and odd local days: a late pixel still finds yesterday's
+// count.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ public:
     static constexpr uint64_t pack(Day day, uint64_t used) noexcept {
         return static_cast<uint64_t>(day) << kUsedBits | used;
     }
-    // A day that has no number here is not counted, and nothing can be taken on it.
+    // A day without a number is not counted, and nothing can be taken on it.
     static constexpr bool holds(Day day) noexcept { return day > 0 && day <= kMaxDay; }
     constexpr Day day() const noexcept { return static_cast<Day>(word_ >> kUsedBits); }
     constexpr uint64_t used() const noexcept { return word_ & kMaxUsed; }
@@ -182,8 +182,8 @@ struct SlotKey {
     }
 };
 
-// A slot belongs to an id, not to a catalog: what is gone keeps it for some days,
-// what returns finds it.
+// A slot belongs to an id, not to a catalog: after an object is deleted its slot is kept for some
+// days, in case the object returns.
 struct SlotHead {
     std::atomic<uint32_t> id;         // 0: free
     std::atomic<uint16_t> last_seen;  // Unix day of the last catalog with it
@@ -191,8 +191,8 @@ struct SlotHead {
 };
 static_assert(sizeof(SlotHead) == 8);
 
-// More than any of them needs: a field that is added at the end of one is zero in the
-// files that are there.
+// More than any of them needs: a field that is appended is zero in existing
+// files.
 inline constexpr size_t kSlotBytes = 384;
 
 // The counters of one ad group.

@@ -1,13 +1,13 @@
-// Which events were counted: a fixed table, eight entries to a bucket, without
-// pointers and without locks. A process may die at any instruction and leaves
-// nothing that another cannot read.
+// The events that were counted: a fixed table, eight entries to a bucket, without pointers and
+// locks. A process may die at any instruction and leaves nothing that another cannot read.
 //
-// An entry is a key and a control word {state, owner, version, expiry}. Only
-// the control word is ever exchanged; the key is written while the entry is
-// `busy`, that is, ours alone. Two workers may put the same key into two
-// entries of a bucket at the same moment, so a claim is tentative first: the
-// one in the lower entry takes back the other's, unless that is pending
-// already. The path is busy → tentative → pending → done.
+// An entry is a key and a control word {state, owner, version, expiry}.
+// Only the control word is ever exchanged; the key is written while the
+// entry is `busy`, that is, ours alone. Two workers may put the same key
+// into two entries of a bucket at the same moment, so a claim is
+// tentative first: the one in the lower entry takes back the other's,
+// unless that is pending already. The path is busy → tentative → pending
+// → done.
 #pragma once
 
 #include <atomic>
@@ -29,8 +29,8 @@ inline constexpr uint32_t kBucketEntries = 8;
 inline constexpr uint32_t kMaxWorkers = 256;
 inline constexpr uint32_t kMaxPending = 510;
 
-// A worker's place in the table of owners: what it has claimed and not yet
-// settled. The keeper that finds it dead settles that.
+// A worker's place in the table of owners: the claims it has opened and not yet completed. If it
+// dies, the keeper completes or releases them.
 struct alignas(64) WorkerSlot {
     std::atomic<ProcessId> process;
     std::atomic<uint32_t> pending_count;
@@ -42,20 +42,20 @@ struct alignas(64) WorkerSlot {
 };
 
 enum class Claim : uint8_t {
-    fresh,      // ours to write and count
-    duplicate,  // counted before, or claimed by us in this cycle
-    busy,       // another worker is at it: ask again in a moment
+    fresh,      // this caller writes and counts it
+    duplicate,  // counted before, or claimed by this worker in this cycle
+    busy,       // claimed by another worker: try again in a moment
 };
 
 // The state of a key in the table.
 enum class Known : uint8_t {
     yes,
     no,
-    unsure,  // its bucket is full: it may have been thrown out
+    unsure,  // its bucket is full: it may have been evicted
 };
 
 struct DedupeStats {
-    std::atomic<uint64_t> evicted;  // entries thrown out before their token's life was over
+    std::atomic<uint64_t> evicted;  // entries evicted before their tokens expired
 };
 
 inline uint64_t dedupe_key(uint64_t serve, EventType type) noexcept {
@@ -76,7 +76,7 @@ public:
     Claim claim(uint64_t key, uint32_t now, uint32_t expires, uint32_t owner,
                 uint32_t& entry) noexcept;
 
-    // Whether the key is claimed, by whomever, at `now`. Changes nothing.
+    // Whether the key is claimed by any worker at `now`. Changes nothing.
     Known find(uint64_t key, uint32_t now) const noexcept;
 
     // The event is written and counted.

@@ -56,7 +56,7 @@ struct FrequencySubject {
     std::span<const FrequencyLimit> limits;
 };
 
-inline constexpr uint32_t kFrequencyMaxCount = 1000;  // a higher count is taken for this one
+inline constexpr uint32_t kFrequencyMaxCount = 1000;  // a higher count is reduced to this one
 inline constexpr size_t kFrequencyTables = 4;
 inline constexpr size_t kFrequencyFirst = 4096;  // where the first table begins
 
@@ -66,7 +66,7 @@ static_assert(sizeof(FrequencyBucket) == 256);
 
 struct FrequencyHead {
     std::atomic<uint64_t> magic;  // written last
-    uint64_t bytes;               // as asked for; everything else follows from it
+    uint64_t bytes;               // as requested; everything else follows from it
     alignas(64) std::atomic<uint64_t> evicted;
     std::atomic<uint64_t> refused_busy;
 };
@@ -99,8 +99,8 @@ public:
     // Records a serve for all subjects, or for none if a cap is reached.
     bool take(uint64_t session, std::span<const FrequencySubject> subjects, uint32_t now) noexcept;
 
-    // Undoes a take, with the very same arguments. Where a serve of a later
-    // second came since, it stays noted.
+    // Undoes a take; the arguments must be the same. If a serve of a later second came since, it
+    // remains recorded.
     void give_back(uint64_t session, std::span<const FrequencySubject> subjects,
                    uint32_t now) noexcept;
 

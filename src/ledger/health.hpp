@@ -1,5 +1,5 @@
-// Signs that delivery is wrong: ads that are served but not seen, pixels that take
-// long, limits that are exceeded.
+// Signs of faulty delivery: ads that are served but not seen, slow pixels, exceeded
+// limits.
 #pragma once
 
 #include "ledger/counters.hpp"
@@ -19,15 +19,15 @@ struct HealthSign {
     HealthState state = HealthState::unknown;
 };
 
-// The state of a sign, in shared memory: readers do not decide, the one process
-// that paces does. A state changes when its threshold was crossed for a minute, and
-// back when the value is within it by a margin, so that an alarm does not flap.
+// The state of a sign, in shared memory, judged by the active keeper only. It changes when the
+// threshold was crossed for a minute, and back when the value is below it by a margin, so that an
+// alarm does not flap.
 struct HealthMemory {
     std::atomic<HealthState> state;
-    std::atomic<HealthState> next;  // what it becomes if it lasts
-    std::atomic<Seconds> since;     // when the value first said so; 0: it does not
+    std::atomic<HealthState> next;  // the next state, if it lasts
+    std::atomic<Seconds> since;     // since when the value has indicated it; 0: it does not
 
-    // `wanted` is what the value says now.
+    // `wanted` is the state that the value indicates now.
     void follow(HealthState wanted, Seconds now, Seconds lasts) noexcept;
 };
 
@@ -53,7 +53,7 @@ public:
         count(impressions_, now, 1);
         count(delays_[bucket(delay)], now, 1);
     }
-    // So many limits are exceeded.
+    // Sets the number of exceeded limits.
     std::atomic<uint32_t> passed{0};
 
     // The values as of now, and the states as they were judged last.
@@ -63,10 +63,10 @@ public:
     void judge(Seconds now, HealthStates& states) const noexcept;
 
 private:
-    // False: too little has happened to tell.
+    // False: too few events to tell.
     bool value(Sign sign, Seconds now, double& value) const noexcept;
 
-    static constexpr uint64_t kEnough = 100;  // of either, before they say anything
+    static constexpr uint64_t kEnough = 100;  // of either, for a judgement
     // Upper ends in milliseconds; the last is open.
     static constexpr std::array<Millis, 13> kEnds = {500,    1'000,   2'000,  3'000,  5'000,
                                                      10'000, 20'000,  30'000, 45'000, 60'000,

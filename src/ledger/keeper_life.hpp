@@ -1,5 +1,5 @@
-// How the keepers of a zone ended. One that dies again and again waits before it works, and a
-// document that killed two of them is not compiled again.
+// How the keepers of a zone ended. After repeated deaths the next one waits before it works, and a
+// document that killed two keepers is not compiled again.
 #pragma once
 
 #include <array>
@@ -9,17 +9,17 @@
 
 namespace ads {
 
-// In the zone. All zero: there was none yet.
+// In the zone. All zero: no keeper yet.
 struct KeeperLife {
-    std::atomic<ProcessId> running;               // the newest, until it ends in order
+    std::atomic<ProcessId> running;               // the newest one, until it ends properly
     std::array<std::atomic<uint64_t>, 3> deaths;  // the last ones, monotonic milliseconds
-    std::atomic<uint32_t> died;                   // how many
-    std::atomic<uint32_t> wait;                   // seconds that the last one was told to wait
+    std::atomic<uint32_t> died;                   // their number
+    std::atomic<uint32_t> wait;                   // seconds that the last one had to wait
     std::atomic<uint64_t> compiling;              // hash of the document; 0: none
-    std::atomic<uint64_t> suspect;                // hash of the one that was compiled at a death
-    std::atomic<uint32_t> killed;                 // how many it has killed in a row
+    std::atomic<uint64_t> suspect;  // hash of the document that was compiled at a death
+    std::atomic<uint32_t> killed;   // the number of consecutive deaths
 
-    // A keeper starts. How many seconds it waits before it works.
+    // Called when a keeper starts. Returns how many seconds it has to wait.
     uint32_t begin(ProcessId me, uint64_t now, Alive alive) noexcept {
         const ProcessId before = running.exchange(me);
         if (before == 0 || before == me || alive(before)) {

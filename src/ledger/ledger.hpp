@@ -20,7 +20,7 @@ inline constexpr uint64_t kNoAnonymousCap = std::numeric_limits<uint64_t>::max()
 
 class Ledger {
 public:
-    // What decisions of one process take from; it must outlive the ledger.
+    // The shared memory of the decisions of one process; it must outlive the ledger.
     struct Source {
         const Image& image;
         const Slots& slots;
@@ -29,7 +29,7 @@ public:
         Rng& rng;
         uint64_t& serves;  // counts up
         Seconds reservation = 0;
-        Traffic* traffic = nullptr;  // counts refusals; nullptr: they are not asked for
+        Traffic* traffic = nullptr;  // counts refusals; nullptr: not needed
     };
 
     // `anonymous_cap`: serves of a capped group a day to all visitors without a
@@ -45,7 +45,7 @@ public:
     MicroCents floor_ecpm(uint32_t group) noexcept;
     void refused(uint32_t placement, uint32_t group, Reason reason) noexcept;
 
-    // Why a placement that got no ad got none.
+    // Why a placement got no ad.
     Unfilled unfilled(uint32_t placement) const noexcept;
 
 private:
@@ -89,7 +89,7 @@ private:
     uint64_t session_ = 0;  // keyed hash
     std::vector<Refusal>* trace_;
     FixedVector<Refusal, kMaxPage> last_;  // of each placement
-    bool exhausted_ = false;               // the last tossed coin: nothing is left for today
+    bool exhausted_ = false;               // of the last tossed coin: nothing is left for today
 };
 
 }  // namespace ads

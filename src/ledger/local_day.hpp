@@ -18,8 +18,8 @@ struct LocalDay {
         return day;
     }
 
-    // The buckets of what is in flight: of a limit per day they end with the day; of one
-    // for longer they go on.
+    // The buckets of reservations: those of a daily limit end with the day, others
+    // continue.
     pacing::BucketTimes times(bool daily) const noexcept {
         return pacing::BucketTimes::of(day, begin, reservation, daily);
     }

@@ -1,5 +1,5 @@
-// How many requests each placement had, and what became of them, until a summary of it is in the
-// spool. Of one worker.
+// The requests of each placement and their outcomes, until a summary is in the spool. For one
+// worker.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace ads {
 
 class Outcomes {
 public:
-    // The placements that are counted from now on. Before another image is read, gather().
+    // Sets the placements to count. Call gather() before a change of the image.
     void bind(size_t placements) { now_.assign(placements, {}); }
 
     void filled(uint32_t placement) noexcept { now_[placement][0]++; }

@@ -1,6 +1,6 @@
-// The second that thinks for all requests: it reads the counters of what was tossed
-// since the last one and computes each limit's serve probability. One
-// process of those that share the state does it, in steps that block no other.
+// The pacing tick: once a second it reads the counters of tossed limits and recomputes
+// the serve probability of each. The active keeper runs it, in short steps that block
+// nobody.
 #pragma once
 
 #include <vector>
@@ -19,12 +19,12 @@ class Pacer {
 public:
     Pacer(State state, Seconds reservation) : state_(state), reservation_(reservation) {}
 
-    // A catalog: all of it is due in the next round. The spans must outlive the
+    // Binds a catalog: all of it is due in the next round. The spans must outlive the
     // binding.
     void bind(const Image& image, Slots slots);
 
-    // Begins a round: limits with tosses are due, some of the others, and the rest of the
-    // previous round.
+    // Begins a round: due are limits with tosses, some of the others, and the rest of the previous
+    // round.
     void begin(Millis now);
 
     // Paces at most `count` due limits; false: the round is done. Some hundred
@@ -32,7 +32,7 @@ public:
     bool step(uint32_t most);
 
 private:
-    static constexpr Seconds kAll = 60;             // in which each is visited
+    static constexpr Seconds kAll = 60;             // each is visited within this
     static constexpr Seconds kMidnight = 2 * kAll;  // a day seen so soon was seen from its start
 
     bool collect();
@@ -61,7 +61,7 @@ private:
     void pace_impressions(uint32_t index, const Times& times);
     void pace_clicks(uint32_t index, const Times& times);
     uint64_t tosses(uint32_t group, Day day) const noexcept;
-    // More is used than there is: a limit that was lowered, or a fault.
+    // More is used than the limit: it was lowered, or a fault.
     void watch(uint32_t pace_slot, bool passed) noexcept;
 
     State state_;
@@ -71,8 +71,8 @@ private:
     Millis now_ = 0;
     Seconds last_round_ = 0;
     uint32_t word_ = 0;                         // of the tossed, the next to look at
-    size_t sweep_ = 0;                          // the slot visited last
-    size_t sweep_left_ = 0;                     // and how many are left
+    size_t sweep_ = 0;                          // the last visited slot
+    size_t sweep_left_ = 0;                     // the remaining slots
     std::vector<uint32_t> group_at_;            // slot of its counters → paced group
     std::vector<uint32_t> curve_;               // placement → curve
     std::vector<pacing::CurveSums> sums_;       // of the curves

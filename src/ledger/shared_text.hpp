@@ -13,7 +13,7 @@ namespace ads {
 
 template <size_t kBytes>
 struct SharedBytes {
-    std::atomic<uint32_t> version;  // odd while it is written
+    std::atomic<uint32_t> version;  // odd while the text is being written
     std::atomic<uint32_t> size;
     std::array<std::atomic<char>, kBytes> bytes;
 

@@ -1,4 +1,4 @@
-// Which slots of the state an image needs, and where it is told of them.
+// The slots of the state that an image needs, stored in the image.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace ads {
 
-// Where an image's counters are in a state.
+// The slots of an image's counters in a state.
 struct Slots {
     std::span<const GroupSlots> groups;
     std::span<const CampaignSlots> campaigns;
@@ -16,7 +16,7 @@ struct Slots {
 
 struct SlotList {
     std::vector<SlotKey> keys;
-    std::vector<uint32_t*> places;  // what is to be set to each key's slot
+    std::vector<uint32_t*> places;  // where to store the slot of each key
 
     SlotList(const Image& image, std::span<GroupSlots> groups, std::span<CampaignSlots> campaigns) {
         for (size_t i = 0; i < groups.size(); i++) {

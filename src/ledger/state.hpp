@@ -177,15 +177,15 @@ public:
     // The slots that these have, kNoSlot for those without.
     void find_slots(std::span<const SlotKey> keys, std::span<uint32_t> out) const;
 
-    // A worker's place; kNoSlot if all are taken. Places of the dead are not
-    // given out before they are resolved.
+    // The worker's place; kNoSlot if all are taken. The place of a dead worker is not given out
+    // before it is recovered.
     uint32_t enter(ProcessId process) noexcept;
     void leave(uint32_t worker) noexcept;
     bool has_place(ProcessId process) const noexcept { return place_of(process) != kNoSlot; }
     uint32_t place_of(ProcessId process) const noexcept;
 
-    // The place of a worker that died, kNoSlot if there is none; and its end, once its claims are
-    // settled.
+    // find_dead: the place of a dead worker, or kNoSlot. leave_dead: frees it, once its claims are
+    // completed.
     uint32_t find_dead(ProcessId me, Alive alive, ProcessId& dead) const noexcept;
     void leave_dead(uint32_t worker, ProcessId dead) noexcept;
 

@@ -1,6 +1,6 @@
-// Totals for monitoring: they only grow, and outlive processes. A worker counts for
-// itself and adds to the shared totals five times a second, so that a request costs
-// no shared write.
+// Totals for monitoring: they only grow, and outlive processes. A worker counts locally
+// and adds to the shared totals five times a second, so that a request needs no shared
+// write.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@
 namespace ads {
 
 // Why a placement got no ad: no ad group is open and targeted at the request, or the
-// reason of the last candidate that was refused, or the request was over a silent
-// rate limit.
+// reason for the last refused candidate, or the request exceeded a silent rate
+// limit.
 enum class Unfilled : uint8_t {
     targeting,
     floor,
@@ -56,14 +56,14 @@ constexpr Unfilled unfilled_by(Reason reason) noexcept {
     }
 }
 
-// What became of a page where ads_inject is on.
+// The outcome of a page with ads_inject.
 enum class PageResult : uint8_t {
-    decided,      // at least one slot was decided
+    decided,      // at least one slot was filled or decided
     no_slot,      // there is none, or none that may be filled
-    doubt,        // none, or none behind the point where it is not clear what markup means
+    doubt,        // none, or only behind a point where the meaning of markup is unclear
     encoded,      // it is compressed
     charset,      // its encoding is not one in which markup can be read
-    prefetch,     // the browser fetches it ahead: its tag is to ask when it is shown
+    prefetch,     // prefetched: the tag requests the ads when the page is shown
     unreadable,   // it is not in memory
     unavailable,  // there is no catalog
 };
@@ -121,7 +121,7 @@ public:
     void page(PageResult result) noexcept {
         words_[traffic::kPages + static_cast<size_t>(result)]++;
     }
-    // Whether the time of this decision is to be taken.
+    // Whether to measure the time of this decision.
     bool samples() noexcept { return ++decisions_ % kSample == 0; }
     void decided(int64_t nanoseconds) noexcept {
         size_t i = 0;

@@ -1,5 +1,5 @@
-// The time that decisions, counters and the keeper see. Only builds for tests have a clock that
-// can be moved, and only here they differ from the shipped module.
+// The time for decisions, counters and the keeper. Only test builds have a clock that can be moved;
+// only this file differs from the shipped module.
 #pragma once
 
 #include "ledger/zone.hpp"

@@ -6,7 +6,7 @@
 
 namespace ads::ngx {
 
-// The user whose files the workers can change; kSameUser where that is the master's.
+// The user that the workers run as; kSameUser if it is the master's.
 uid_t worker_uid(const ngx_cycle_t* cycle) noexcept;
 
 // Checks both folders and, unless the configuration is only tested, creates them. Called when

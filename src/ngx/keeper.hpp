@@ -5,7 +5,7 @@
 
 namespace ads::ngx {
 
-// Lets the master start the process that calls start_keeper().
+// Registers the process that calls start_keeper() with the master.
 bool add_keeper_process(ngx_cycle_t* cycle, MainConf& conf) noexcept;
 
 void start_keeper(MainConf& conf, ngx_log_t* log);

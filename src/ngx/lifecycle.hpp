@@ -1,4 +1,4 @@
-// Activation of a configuration, and the start and the end of a worker.
+// Activation of a configuration, and the start and end of a worker.
 #pragma once
 
 #include "ngx/nginx.hpp"

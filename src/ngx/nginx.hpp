@@ -1,5 +1,5 @@
-// nginx, as C++ sees it, and the few helpers that every file here uses. What
-// differs between versions of nginx stays in this header.
+// nginx's headers for C++, and a few helpers that all files here use. Differences between nginx
+// versions are handled in this header.
 #pragma once
 
 extern "C" {
@@ -53,7 +53,7 @@ inline char* conf_ok() noexcept {
     return NGX_CONF_OK;
 }
 
-// A header of the answer; the key and the value must outlive the request.
+// Adds a response header; key and value must outlive the request.
 inline bool push_header(ngx_http_request_t* r, std::string_view key, ngx_str_t value) noexcept {
     auto* h = static_cast<ngx_table_elt_t*>(ngx_list_push(&r->headers_out.headers));
     if (h == nullptr) {

@@ -1,5 +1,5 @@
-# The lists of content blockers, those of Debian's uBlock Origin, against every name that the
-# product and its documentation use.
+# Checks every name that the product and its documentation use against the content blocker lists of
+# Debian's uBlock Origin.
 
 use strict;
 use warnings;

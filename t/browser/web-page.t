@@ -1,5 +1,5 @@
-# docs/web.md as a reader follows it from nothing: its locations, its page in a blank file, and the
-# catalog that `make install` puts in place.
+# Follows docs/web.md from nothing, as a reader would: its locations, its page in a blank file, and
+# the catalog that `make install` installs.
 
 use strict;
 use warnings;
@@ -19,7 +19,7 @@ my ($section) = do { local $/; <$in> } =~ /^## The tag\n(.*?)^## /ms or die;
 my ($locations) = $section =~ /^```nginx\n(.*?)^```/ms or die;
 my ($page)      = $section =~ /^```html\n(<!doctype html>.*?)^```/ms or die;
 
-# Where `make install` would have put it.
+# The path where `make install` would have installed it.
 my $tag = abs_path('build/tag');
 $locations =~ s/ads_tag;/ads_tag $tag;/ or die;
 

@@ -1,5 +1,5 @@
-# Only what changed travels from PostgreSQL: after any edits, however transactions overlap, a
-# document that is patched with catalog_changes() is the whole document, byte for byte.
+# PostgreSQL sends only what changed: after any edits, however transactions overlap, a document
+# patched with catalog_changes() equals the whole document, byte for byte.
 use strict;
 use warnings;
 
@@ -16,10 +16,10 @@ $pg->migrate;
 
 # --- a reader, as a node is one --------------------------------------------------------------
 
-# Its mark, and its parts by kind and id.
+# The mark, and the parts by kind and id.
 sub reader { return { mark => '', parts => {} } }
 
-# Reads what changed; how many rows came, and whether everything was sent.
+# Reads the changes. Returns the number of rows, and whether everything was sent.
 sub read_changes {
     my ($reader, $session) = @_;
     my ($first, @rows) = @{ $session->query('SELECT * FROM ads.catalog_changes(' . $pg->quote($reader->{mark}) . ')') };
@@ -166,14 +166,15 @@ subtest 'a transaction that commits late' => sub {
     ok +(compare($reader))[0], 'before it';
     $writers[2]->run("UPDATE ads.campaigns SET name = 'sooner' WHERE id = $soon");
     my ($good, $said) = compare($reader);
-    ok $good && $said->{rows} == 1, 'what others commit meanwhile comes once';
+    ok $good && $said->{rows} == 1, 'concurrent commits are returned once';
     $writers[1]->run('COMMIT');
     ($good, $said) = compare($reader);
-    ok $good && $said->{rows} == 1 && !$said->{whole}, 'then it comes, and nothing else';
+    ok $good && $said->{rows} == 1 && !$said->{whole}, 'then it is returned, and nothing else';
     is read_changes($reader, $reading)->{rows}, 0, 'and no more';
 };
 
-# A creative is edited while its group moves to another campaign: nobody waits for the other.
+# A creative is edited while its group moves to another campaign: neither transaction waits for the
+# other.
 subtest 'a creative of a group that moves' => sub {
     my $reader = reader();
     $writers[0]->run(new_campaign());
@@ -187,7 +188,7 @@ subtest 'a creative of a group that moves' => sub {
     ok +(compare($reader))[0], 'and its creative is edited';
 };
 
-# So many that they are not noted one by one.
+# Too many to be recorded one by one.
 subtest 'many at once' => sub {
     my $reader = reader();
     read_changes($reader, $reading);
@@ -201,8 +202,8 @@ subtest 'many at once' => sub {
     is $reading->value('SELECT count(*) FROM ads.catalog_edit_parts WHERE edit = (SELECT max(edit::text::bigint) FROM ads.catalog_edit_parts)::text::xid8'), 1, 'is noted as one';
 };
 
-# One group among thousands: PostgreSQL reads its campaign, and not the tables.
-subtest 'what is read for an edit' => sub {
+# One group out of thousands: PostgreSQL reads its campaign only, not the whole tables.
+subtest 'the cost of reading an edit' => sub {
     $reading->run(qq{INSERT INTO ads.campaigns (id) SELECT n FROM generate_series(900001, 900200) n;
         INSERT INTO ads.ad_groups (id, campaign_id) SELECT n, 900001 + n % 200 FROM generate_series(900001, 904000) n;
         INSERT INTO ads.creatives (id, ad_group_id, type, content, click_url) SELECT n, n, $native FROM generate_series(900001, 904000) n;
@@ -212,7 +213,7 @@ subtest 'what is read for an edit' => sub {
     my $reader = reader();
     read_changes($reader, $reading);
     $writers[0]->run('UPDATE ads.creatives SET weight = 5 WHERE id = 900050');
-    # The view has what earlier transactions have not reported yet as well.
+    # The view also includes what earlier transactions have not reported yet.
     my $sum = q{SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_xact_user_tables WHERE schemaname = 'ads'};
     $reading->run('BEGIN');
     my $before = $reading->value($sum);

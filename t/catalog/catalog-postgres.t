@@ -1,6 +1,5 @@
-# The catalog in PostgreSQL: an edit is live on every worker at once, with a
-# notification or without; what cannot be used or cannot be read never takes
-# away what is served.
+# The catalog in PostgreSQL: an edit is live on every worker at once, with or without a
+# notification. A catalog that is invalid or unreadable never replaces the one being served.
 use strict;
 use warnings;
 
@@ -31,7 +30,7 @@ sub node {
     );
 }
 
-# Without a folder for what should last.
+# Without a folder for lasting data.
 sub without_state { my ($text) = @_; $text =~ s/^\s*ads_state .*;$//m or die 'no ads_state'; return (raw_conf => $text) }
 
 sub import_catalog {
@@ -44,7 +43,7 @@ sub import_catalog {
 
 sub set_status { my ($status) = @_; $session->run("UPDATE ads.campaigns SET status = '$status' WHERE id = 7"); return }
 
-# The version of the ad that an answer has; '' if there is none.
+# The version of the ad in a response; '' without an ad.
 sub version { return $_[0] =~ /"title":"title v(\d+)"/ ? $1 : '' }
 sub ad      { return version($_[0]->get('/spot/serve?placement=top')->{body}) }
 
@@ -54,7 +53,7 @@ sub set_version {
     return;
 }
 
-# Seconds until each worker serves that version.
+# Returns the seconds until each worker serves that version.
 sub seconds_until {
     my ($conns, $version, $begin) = @_;
     my %left = %$conns;
@@ -84,9 +83,9 @@ subtest 'down at the first start' => sub {
     $ngx->start;
     my $answer = $ngx->get('/spot/serve?placement=top');
     is "$answer->{status} $answer->{body}" =~ s/,"message.*//sr, '400 {"error":{"code":"unknown_placement"', 'it knows nothing';
-    ok wait_until(sub { (status($ngx)->{catalog}{unreadable} // '') =~ /^PostgreSQL: / }, 60), 'the status tells why';
+    ok wait_until(sub { (status($ngx)->{catalog}{unreadable} // '') =~ /^PostgreSQL: / }, 60), 'the status shows the reason';
     $pg->start;
-    ok wait_until(sub { ad($ngx) eq '1' }, 60), 'it comes as soon as the database is there';
+    ok wait_until(sub { ad($ngx) eq '1' }, 60), 'it is loaded as soon as the database is up';
     is status($ngx)->{catalog}{unreadable}, undef, 'the status is clean';
     ends($ngx, 'down at first');
 };
@@ -111,7 +110,7 @@ subtest 'notified' => sub {
     cmp_ok median(@took), '<', 1 * slow(), 'paused by SQL: all workers follow within a second';
     cmp_ok((sort { $b <=> $a } @took)[0], '<', 3 * slow(), 'even the slowest time');
 
-    # A transaction counts when it commits, and not at all if it does not.
+    # A transaction takes effect when it commits, and not at all if it is rolled back.
     my $generation = status($ngx)->{catalog}{generation};
     $session->run(q{BEGIN; UPDATE ads.campaigns SET status = 'paused' WHERE id = 7});
     is ad($ngx), '1', 'not committed: not seen';
@@ -126,7 +125,7 @@ subtest 'notified' => sub {
 subtest 'not notified' => sub {
     my $function = $pg->value(q{SELECT pg_get_functiondef('ads.note_edit'::regproc)});
     my $silent   = $function =~ s/PERFORM pg_notify\(.*?;//r;
-    isnt $silent, $function, 'nobody is notified';
+    isnt $silent, $function, 'no notification is sent';
     $pg->run($silent);
     my $poller = node(poll => '2s')->start;
     wait_until { ad($poller) eq '1' } 20, 'the catalog';
@@ -150,7 +149,7 @@ subtest 'an invalid catalog' => sub {
     wait_until { ad($ngx) eq '3' } 20, 'the last good one';
     $session->run(q{UPDATE ads.ad_groups SET include_urls = '{^/shop/,"^/a(b"}' WHERE id = 12});
     my $error = '';
-    ok wait_until(sub { $error = status($ngx)->{catalog}{error} }, 60), 'the status tells it';
+    ok wait_until(sub { $error = status($ngx)->{catalog}{error} }, 60), 'the status shows it';
     like $error, qr/campaigns\[0\]\.ad_groups\[0\]\.targeting\.urls\S*\[1\]: /, 'with its path';
     ok $ngx->wait_log(qr/\[error\] .*ads: catalog "postgres" refused: .*campaigns\[0\]\.ad_groups\[0\]/), 'so does the log';
     my $conns = $ngx->each_worker;
@@ -159,11 +158,11 @@ subtest 'an invalid catalog' => sub {
     set_version(4);    # still invalid
     wait_until { $pg->value('SELECT ads.catalog()') =~ /title v4/ } 5;
     $ngx->reload;
-    is ad($ngx), '3', 'after a reload, too';
+    is ad($ngx), '3', 'also after a reload';
     is $ngx->stop, 'QUIT', 'stop';
     $ngx->start;
     is ad($ngx), '3', 'and after a restart';
-    ok wait_until(sub { (status($ngx)->{catalog}{error} // '') =~ /targeting\.urls/ }, 60), 'the status tells it again';
+    ok wait_until(sub { (status($ngx)->{catalog}{error} // '') =~ /targeting\.urls/ }, 60), 'the status shows it again';
     my ($times) = scalar(() = $ngx->error_log =~ /refused: .*targeting\.urls/g);
     cmp_ok $times, '<=', 5, 'the log is not flooded';
     $session->run(q{UPDATE ads.ad_groups SET include_urls = '{}' WHERE id = 12});
@@ -173,7 +172,7 @@ subtest 'an invalid catalog' => sub {
 
 # --- reloads ------------------------------------------------------------------------------
 
-# No answer without an ad, whatever is reloaded, from one way to the other and back.
+# Every response has an ad, whatever is reloaded, from a file to PostgreSQL and back.
 subtest 'reloads' => sub {
     my $with    = $ngx->conf_text;
     my %without = without_state($with);
@@ -209,7 +208,7 @@ subtest 'reloads' => sub {
 
 # --- the worker that follows it ----------------------------------------------------------------
 
-# Which one has the connection that listens: by its port.
+# The keeper that holds the listening connection, found by its port.
 sub follower {
     my ($port) = $pg->column(q{SELECT client_port FROM pg_stat_activity WHERE application_name = 'nginx-ads' AND query ~ 'catalog|LISTEN'});
     return unless $port;
@@ -273,14 +272,14 @@ subtest 'down at the next start' => sub {
         ok wait_until(sub { (status($ngx)->{catalog}{unreadable} // '') =~ /^PostgreSQL: / }, 60), "$how: the status tells why it is old";
         $ngx->kill_all;
     }
-    # What nobody can read is as good as nothing.
+    # An unreadable stored catalog is treated as absent.
     $ngx->write_file('state/catalog.json', '{"version":1,"campaigns":[');
     my $result = $ngx->launch;
     ok $result->{ready}, 'a damaged copy: it starts' or diag $result->{stderr};
     is ad($ngx), '', 'a damaged copy: it serves nothing';
     $pg->start;
     $session = $pg->session;
-    ok wait_until(sub { ad($ngx) eq '1100' }, 60), 'a damaged copy: it comes from the database';
+    ok wait_until(sub { ad($ngx) eq '1100' }, 60), 'a damaged copy: it is read from the database';
     ok wait_until(sub { (AdsTest::Nginx::slurp($ngx->path('state/catalog.json')) // '') =~ /title v1100/ }, 60), 'a damaged copy: and is saved again';
 };
 

@@ -1,6 +1,5 @@
-# The catalog in PostgreSQL: a document goes in and comes out the same, nothing is
-# written that has not changed, and every change shows in the version, whatever
-# the order in which transactions commit.
+# The catalog in PostgreSQL: an exported document equals the imported one, unchanged rows are not
+# written, and every change increases the version, whatever the order in which transactions commit.
 
 use strict;
 use warnings;
@@ -27,7 +26,7 @@ sub put_sql {
     return @sql;
 }
 
-# Puts a whole document in one transaction; what the calls returned.
+# Stores a whole document in one transaction; returns the results of the calls.
 sub put {
     my ($document, $with) = @_;
     $with //= $session;
@@ -166,7 +165,7 @@ my $rich = <<'JSON';
 JSON
 my $document = $json->decode(do { my $bytes = $rich; utf8::decode($bytes); utf8::encode($bytes); $bytes });
 
-# Does the command find it right?
+# Whether the command considers it valid.
 sub valid {
     my ($text, $name) = @_;
     my $command = $ENV{ADS_COMMAND};
@@ -198,10 +197,10 @@ subtest 'in and out' => sub {
     is put($json->decode($text)), 'f' x 8, 'with its times';
     is version(), $was, 'the version stays';
     is audited(), $log, 'nothing is in the log';
-    is_deeply [ $ear->notified ], [], 'nobody is called';
+    is_deeply [ $ear->notified ], [], 'nothing is notified';
     is exported(), $text, 'and nothing has changed';
 
-    # The same from elsewhere, in another order.
+    # The same document in another order.
     my $other = $pg->session(dbname => 'fresh');
     put({ map { $_ => ref $document->{$_} ? [ reverse @{ $document->{$_} } ] : 1 } keys %$document }, $other);
     same(document(exported($other)), full($document), 'order does not matter');
@@ -210,7 +209,7 @@ subtest 'in and out' => sub {
     is $there, $here, 'not even to the letter';
 };
 
-# A change at any place, and back.
+# A change in each place, and back.
 subtest 'every key is kept' => sub {
     my $ear = $pg->session;
     $ear->run('LISTEN ads_catalog');
@@ -291,7 +290,7 @@ subtest 'left out is archived' => sub {
     same(document(), full($document), 'they come back with the document');
 };
 
-subtest 'what is refused' => sub {
+subtest 'refused documents' => sub {
     my @bad = (
         [ 'no id'                       => put_campaign => '{"name": "x"}',                                                  '23502' ],
         [ 'no id of a group'            => put_campaign => '{"id": 50, "ad_groups": [{}]}',                                  '23502' ],
@@ -363,7 +362,7 @@ subtest 'many at once' => sub {
     is $session->value($put->(\@many)), 't', 'some are new, some changed, some gone';
     is $logged->(), 'insert ad_groups 1, insert campaigns 1, update ad_groups 2, update creatives 1', 'and only those were touched';
     is $session->value(q{SELECT string_agg(what, ' ' ORDER BY what) FROM (SELECT 'g' || id AS what FROM ads.ad_groups WHERE status = 'archived' AND campaign_id > 100
-        UNION ALL SELECT 'k' || id FROM ads.creatives WHERE status = 'archived' AND id > 1000) t}), 'g1007 k1004', 'what is gone is archived';
+        UNION ALL SELECT 'k' || id FROM ads.creatives WHERE status = 'archived' AND id > 1000) t}), 'g1007 k1004', 'removed objects are archived';
 
     my @bad = (
         [ 'no list', {}, '22023', qr/cannot extract elements from an object/ ],
@@ -379,7 +378,7 @@ subtest 'many at once' => sub {
         my ($name, $bad, $state, $message) = @$case;
         my $error = $session->error($put->($bad)) // { state => '', message => '' };
         is $error->{state}, $state, $name;
-        like $error->{message}, $message, 'is told';
+        like $error->{message}, $message, 'is reported';
     }
     is $session->value('SELECT count(*) FROM ads.campaigns WHERE id IN (105, 106)'), 0, 'and nothing is written';
     $session->run('DELETE FROM ads.creatives WHERE id > 1000 AND id < 2000; DELETE FROM ads.ad_groups WHERE campaign_id BETWEEN 101 AND 104;
@@ -410,7 +409,7 @@ subtest 'spent' => sub {
     is $budget->(9), 12.5, 'while the books know of less';
     $book->(9, 'UTC', 0, 10_000_000);
     is $budget->(9), 20, 'then the books';
-    is version(), $was, 'spending is no new version';
+    is version(), $was, 'spending does not change the version';
     is join('', map { $session->value($_) } put_sql({ campaigns => $document->{campaigns} })), 'fff', 'an old document does not take it back';
     is join('', map { $session->value($_) } put_sql({ campaigns => document()->{campaigns} })), 'fff', 'nor does what came out';
     is $session->value(q{SELECT ads.put_campaign('{"id": 9, "budget": {"type": "lifetime", "amount_cents": 10000000000, "spent_cents": 33}}')}), 't',
@@ -437,7 +436,7 @@ subtest 'the version' => sub {
     $new->('at first');
     my ($one, $two, $three) = map { $pg->session } 1 .. 3;
     $_->[0]->run('BEGIN; ' . $edit->($_->[1])) for [ $one, 7 ], [ $two, 9 ], [ $three, 4294967295 ];
-    is version(), (keys %seen)[0], 'nothing is to be seen of what is not committed';
+    is version(), (keys %seen)[0], 'uncommitted changes are invisible';
     $three->run('COMMIT');
     $new->('the last commits first');
     $one->run('COMMIT');
@@ -447,7 +446,7 @@ subtest 'the version' => sub {
     $session->run('BEGIN; ' . $edit->(7) . '; ' . $edit->(9) . '; COMMIT');
     $new->('two edits in one transaction');
     $session->run("UPDATE ads.campaigns SET name = name; UPDATE ads.campaigns SET name = 'y' WHERE id = 123; DELETE FROM ads.variants WHERE creative_id = 99");
-    is $seen{ version() }, 1, 'what changes no row is no change';
+    is $seen{ version() }, 1, 'a write without changed rows is not a change';
     for my $sql ("INSERT INTO ads.placements (id) VALUES ('new')", "DELETE FROM ads.placements WHERE id = 'new'",
         "UPDATE ads.advertisers SET name = 'acme2' WHERE name = 'acme'", "UPDATE ads.creatives SET weight = 9 WHERE id = 32",
         "DELETE FROM ads.ad_group_placements WHERE ad_group_id = 12 AND placement_id = 'Z'", "UPDATE ads.ad_groups SET weight = 9 WHERE id = 12",
@@ -456,7 +455,7 @@ subtest 'the version' => sub {
         $new->($sql);
     }
 
-    # Many edits: the table is swept, the number goes on.
+    # Many edits: the table is pruned, the version still increases.
     my $was = version();
     $session->run("INSERT INTO ads.catalog_edits SELECT n::text::xid8 FROM generate_series(10000001, 10003000) n");
     my $grown = version();

@@ -1,5 +1,5 @@
-# The catalog in a running server: live edits, bad ones, reloads. A bad catalog
-# never replaces a good one.
+# The catalog in a running server: live edits, invalid ones, reloads. An invalid catalog never
+# replaces a valid one.
 
 use strict;
 use warnings;
@@ -13,7 +13,7 @@ use AdsTest::Ads;
 
 my $valgrind = $ENV{TEST_NGINX_USE_VALGRIND};
 
-# A catalog with one ad, whose number is the only thing that changes.
+# A catalog with one ad; only its number changes.
 sub version {
     my ($creative, %more) = @_;
     return catalog({
@@ -30,7 +30,7 @@ my $ngx = AdsTest::Nginx->new(
 );
 my $file = $ngx->write_file('html/catalog.json', version(1));
 
-# As an editor that writes in place, and as one that renames.
+# Edits like an editor that writes in place, and like one that renames.
 sub edit { return $ngx->write_file($file, $_[0]) }
 sub swap {
     $ngx->write_file("$file.new", $_[0]);
@@ -57,7 +57,7 @@ sub wait_error {
 
 sub lines { my ($pattern, $from) = @_; return scalar grep { /$pattern/ } split /\n/, $ngx->error_log($from) }
 
-# What "nginx -t" says of the present configuration: exit code and messages.
+# The exit code and messages of "nginx -t" for the present configuration.
 sub config_test {
     my $text = qx('$ngx->{binary}' -t -e '@{[$ngx->log_file]}.test' -p '@{[$ngx->prefix]}/' -c '@{[$ngx->path('conf/nginx.conf')]}' 2>&1);
     return ($? >> 8, $text);
@@ -123,11 +123,11 @@ subtest 'a bad edit' => sub {
     wait_generation(++$generation);
     is served(), 5, 'a good one follows';
     is lines(qr/\[error\] .*ads: catalog "\Q$file\E" refused: \$\.campaigns\[0\]\.ad_groups\[0\]\.price\.model: /, $from), 1,
-        'the refusal stands in the log once, with its path';
+        'the refusal is logged once, with its path';
 };
 
 subtest 'many errors' => sub {
-    # The text is cut somewhere: not within a letter of two bytes, at whichever of them.
+    # The text is truncated, but not within a two-byte character, whichever byte the limit falls on.
     for my $shift (1, 2) {
         my @campaigns = map { { id => $_, ($_ == 1 ? 'y' x $shift : '') . "\x{e9}" x 60 => 1 } } 1 .. 40;
         edit(version(6, campaigns => \@campaigns));
@@ -183,7 +183,7 @@ subtest 'nginx -t' => sub {
     like $text, qr/\Q$file\E": \$\.placements\[1\]\.id: id "top" is already used at \$\.placements\[0\]\.id/, 'its first error';
     like $text, qr/\Q$file\E": \$\.placements\[2\]\.id: /, 'its second error';
     like $text, qr/ads_catalog "\Q$file\E" has 2 errors in \S+nginx\.conf:\d+/, 'their number';
-    is served(), 5, 'the running server goes on';
+    is served(), 5, 'the running server continues';
     edit(version(5));
     wait_error(qr/^null$/);
 };
@@ -209,7 +209,7 @@ SKIP: {
         is state_of()->{generation}, $generation, 'a reload that changes nothing publishes nothing';
     };
 
-    # A worker that is shutting down still reads; it must not hold up what comes after.
+    # A worker that is shutting down still reads its image; it must not delay later publications.
     subtest 'reloads in a row, with a connection that keeps the old worker' => sub {
         my $slow = $ngx->connection;
         $slow->send_raw("GET /spot/serve?placement=top HTTP/1.1\r\nHost: a\r\n");
@@ -247,15 +247,15 @@ SKIP: {
         wait_until { ($holder) = $two->error_log =~ /(\d+)#\d+: ads: catalog "\S+" published, generation 2/ } 5, 'the line in the log';
         is $two->kill_keeper, $holder, 'the keeper has published it';
         $two->write_file('html/catalog.json', version(3));
-        wait_until { status_of($two)->{catalog}{generation} == 3 } 5, 'the edit after the death of the one who published';
+        wait_until { status_of($two)->{catalog}{generation} == 3 } 5, 'an edit after the publisher died';
         pass 'another keeper takes over';
         $two->stop;
         is_deeply [ $two->problems(allow => [qr/cache manager process \d+ exited on signal 9/]) ], [], 'clean';
     };
 }
 
-# An eighth of the zone is for the counters then; the second size that does
-# not suffice comes from their table being a power of two.
+# One eighth of the zone is used for counters. The second size fails because the size of their table
+# is a power of two.
 for my $size (qw(1m 4m 8300k)) {
     subtest "a zone of $size without a state file" => sub {
         my $small = AdsTest::Nginx->new(http => http_conf(catalog => write_temp('small.json', version(1)), size => $size), server => locations());
@@ -275,7 +275,7 @@ subtest 'nginx -s does not look at the catalog' => sub {
     edit('this is not a catalog');
     wait_error(qr/^\$: /);
     my $text = qx('$ngx->{binary}' -s quit -e '@{[$ngx->log_file]}.test' -p '@{[$ngx->prefix]}/' -c '@{[$ngx->path('conf/nginx.conf')]}' 2>&1);
-    is $? >> 8, 0, 'a server with a bad catalog can be told to stop' or diag $text;
+    is $? >> 8, 0, 'a server with an invalid catalog can be stopped' or diag $text;
     ok wait_until(sub { !alive($ngx->master_pid, $ngx->{statuses}) }, 60), 'and stops';
 };
 

@@ -1,5 +1,5 @@
-# The catalog is edited ten times a second under load: no request fails, no
-# answer is torn, the last edit is soon live in every worker, and nothing grows.
+# The catalog is edited ten times a second under load: no request fails, no response mixes two
+# versions, the last edit is soon live in every worker, and memory does not grow.
 use strict;
 use warnings;
 
@@ -19,7 +19,7 @@ my @pids = sort { $a <=> $b } keys %conn;
 
 my $version = 1;
 
-# Renamed into place: nobody reads half of it. The number of groups changes too.
+# Renamed into place, so no reader sees half of it. The number of groups changes too.
 sub edit {
     $version++;
     my @some  = @groups[ 0 .. $#groups - $version % 50 ];
@@ -28,7 +28,7 @@ sub edit {
     return;
 }
 
-# Which version an answer is of; undef if it is torn or none.
+# The version of a response; undef if it mixes two or has none.
 sub version_of {
     my ($status, $body) = @_;
     my %versions = map { $_ => 1 } $body =~ m{[ /]v(\d+)}g;
@@ -43,7 +43,7 @@ sub served_by {
 
 sub zone_used { return status($ngx, '?limit=0')->{zone}{used} }
 
-# Edits at the pace of ten a second, as of when each is due.
+# Ten edits a second, each at its due time.
 sub edit_all {
     my ($count) = @_;
     my $began = time;
@@ -58,7 +58,7 @@ sub edit_all {
 sub all_live {
     my ($name) = @_;
     my $written = time;
-    # It takes 2 s at most where there is time to compile; here others may have the processors.
+    # At most 2 s on an idle machine; here other processes may use the processors.
     for my $pid (@pids) {
         ok scalar(wait_until { served_by($pid) == $version } 60), "$name: the last edit is live in each worker";
     }
@@ -75,7 +75,7 @@ my $load = AdsTest::Load->start(
 );
 $load->wait_for(200);
 
-# Once around, so that everything that is ever needed is there.
+# One round first, so that everything is allocated.
 edit_all(int $edits / 4 + 5);
 all_live('warm');
 my %before = map { $_ => memory($_) } @pids;

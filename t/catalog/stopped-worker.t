@@ -1,6 +1,6 @@
-# A worker that stands still (SIGSTOP) reads one catalog while others are
-# edited: one edit may be published, later ones wait and say for whom, nobody
-# reads a torn one, and when it goes on the last edit is live everywhere.
+# A stopped worker (SIGSTOP) keeps reading one catalog while others are edited: one edit may be
+# published; later ones wait, and the log names the process they wait for. No reader sees a mix of
+# two catalogs, and when the worker continues, the last edit is live everywhere.
 use strict;
 use warnings;
 
@@ -14,7 +14,7 @@ my $version = 1;
 my @groups  = (12, 101 .. 160);
 my $ngx     = ads_nginx(workers => 2, catalog => catalog(groups => \@groups, version => 1))->start;
 
-# A test of what becomes true.
+# A test of a condition that becomes true.
 sub soon(&$) {
     my ($condition, $name) = @_;
     return ok scalar(&wait_until($condition, 60)), $name;
@@ -27,13 +27,13 @@ is scalar keys %conn, 2, 'a connection to each worker';
 sub edit {
     my ($to) = @_;
     $version = $to // $version + 1;
-    # Renamed into place: nobody reads half of it.
+    # Renamed into place, so no reader sees half of it.
     my $draft = $ngx->write_file('catalog.new', catalog(groups => \@groups, version => $version));
     rename $draft, $ngx->path('catalog.json') or die "rename: $!";
     return $version;
 }
 
-# Which version a worker serves; all texts of an answer are of one.
+# The version that a worker serves; all texts of a response are of the same one.
 sub wrong {
     my (undef, $status, $body) = @_;
     my %versions = map { $_ => 1 } $body =~ m{[ /]v(\d+)}g;
@@ -53,13 +53,13 @@ sub catalog_status {
     return JSON::PP::decode_json($conn{$pid}->request('GET', '/console/status')->{body})->{catalog};
 }
 
-# Each in turn: one of them is the one that edits live.
+# Each worker in turn.
 my @pids = sort keys %conn;
 is served_by($_), 1, "worker $_ reads the first catalog" for @pids;
 for my $round (1 .. $rounds) {
     my ($stopped, $other) = @pids[ $round % 2, 1 - $round % 2 ];
     my $name = "round $round";
-    # The load goes to the other one: a stopped worker accepts nothing.
+    # The load goes to the other worker: a stopped one accepts nothing.
     kill STOP => $stopped;
     my $load = AdsTest::Load->start($ngx, connections => 4, next => serves(), check => \&wrong);
     $load->wait_for(50);
@@ -83,7 +83,7 @@ for my $round (1 .. $rounds) {
     note scalar(@{ $result->{answered} }) . ' answers';
 }
 
-# An edit that waits and is then taken back: nothing waits any more.
+# A waiting edit is reverted: nothing waits any more.
 my ($stopped, $other) = @pids;
 kill STOP => $stopped;
 my $first = edit();
@@ -93,10 +93,10 @@ soon { catalog_status($other)->{waits_for_pid} } 'the next waits';
 edit($first);
 soon { !catalog_status($other)->{waits_for_pid} } 'it is taken back: nothing waits any more';
 kill CONT => $stopped;
-soon { served_by($stopped) == $first } 'the worker goes on and follows';
+soon { served_by($stopped) == $first } 'the worker continues and follows';
 
-# Stopped at any moment, perhaps while it publishes: nothing hangs for longer
-# than it is stopped, nothing is torn.
+# Stopped at any moment, possibly while publishing: nothing is blocked longer than the process is
+# stopped, and no catalog is torn.
 my $load = AdsTest::Load->start($ngx, connections => 4, next => serves(), check => \&wrong);
 for my $round (1 .. (long() ? 40 : 6)) {
     my ($pid, $free) = rand() < 0.5 ? @pids : reverse @pids;

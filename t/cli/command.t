@@ -1,5 +1,5 @@
-# The command nginx-ads: what it prints, where, and with which exit code. Runs
-# the real binary on catalogs, key rings and spool segments made here.
+# The command nginx-ads: its output, streams and exit codes. Runs the real binary on catalogs, key
+# rings and spool segments made here.
 
 use strict;
 use warnings;
@@ -118,7 +118,7 @@ my @lines = split /\n/, $err;
 is @lines, 2, 'each error has its line';
 like $lines[0], qr/^bad\.json: \$\.campaigns\[0\]\.id: must be .*, not 0$/, 'FILE: PATH: MESSAGE';
 like $lines[1], qr/^bad\.json: \$\.campaigns\[0\]: unknown key "nme"; did you mean "name"\?$/,
-    'for the second, too';
+    'also for the second';
 
 run_with($catalog, 'validate', '-');
 is $exit, 0, 'a catalog from standard input';
@@ -153,23 +153,23 @@ $said = json($out);
 is @{$said->{errors}} + $said->{more_errors}, 130, 'of many errors none is forgotten';
 cmp_ok $said->{more_errors}, '>', 0, 'those that are not shown are counted';
 run('validate', 'many.json');
-like $err, qr/^many\.json: and $said->{more_errors} more errors\.$/m, 'for people, too';
+like $err, qr/^many\.json: and $said->{more_errors} more errors\.$/m, 'also for people';
 
-# What is allowed, but cannot be served.
+# Valid, but cannot be served.
 write_file('trap.json', '{"placements": [{"id": "top", "width": 728, "height": 90}], "campaigns": [{"id": 1, "ad_groups": [{"id": 2,
     "targeting": {"geos": ["UK"]}, "creatives": [{"id": 3, "type": "image", "width": 320, "height": 50, "content": {"src": "/a.png"},
     "click_url": "https://x.example/"}]}]}]}');
 is run('validate', 'trap.json'), 0, 'a warning is not an error';
 like $out, qr/^trap\.json: ok$/m, 'the catalog is good';
 like $err, qr/^trap\.json: \$\.campaigns\[0\]\.ad_groups\[0\]\.creatives\[0\]: warning: is an image of 320×50, which fits no placement: top is 728×90$/m, 'but one creative fits nowhere';
-like $err, qr/^trap\.json: \$\.campaigns\[0\]\.ad_groups\[0\]\.targeting\.geos: warning: "UK" is not an ISO 3166 country code: the United Kingdom is GB$/m, 'and a country is none';
+like $err, qr/^trap\.json: \$\.campaigns\[0\]\.ad_groups\[0\]\.targeting\.geos: warning: "UK" is not an ISO 3166 country code: the United Kingdom is GB$/m, 'and a country is not one';
 is run('validate', '--strict', 'trap.json'), 1, '--strict makes errors of them';
 is run('validate', '--json', 'trap.json'), 0, 'for programs';
 is_deeply [ map { $_->{path} } @{ json($out)->{warnings} } ], [ '$.campaigns[0].ad_groups[0].targeting.geos', '$.campaigns[0].ad_groups[0].creatives[0]' ],
     'a list';
 write_file('money.json', '{"currency": "EURO"}');
 is run('validate', 'money.json'), 1, 'an invalid currency';
-is $err, "money.json: \$.currency: must be an ISO 4217 currency code such as EUR, not \"EURO\"\n", 'is told';
+is $err, "money.json: \$.currency: must be an ISO 4217 currency code such as EUR, not \"EURO\"\n", 'is reported';
 
 run('validate', '--json', 'bad.json', 'good.json');
 is $exit, 1, 'one bad catalog of several';
@@ -184,7 +184,7 @@ like $out, qr/^good\.json: ok$/m, 'and the others are judged all the same';
 run('validate', '.');
 is $exit, 3, 'a folder is not a catalog';
 
-# What is over cannot open any more: the moment decides how much there is to compile.
+# Past flights cannot open again: the number of openings to compile depends on the current time.
 my $groups = join ',', map {
     qq({"id": $_, "targeting": {"placements": ["p"]}, "creatives": [{"id": $_, "type": "html", "click_url": "https://a.example/", "content": {"markup": "$_"}}]})
 } 1 .. 100;
@@ -195,7 +195,7 @@ my @sizes = map {
 } '2026-05-01T00:00:00Z', '2026-07-01T00:00:00+02:00';
 cmp_ok $sizes[0], '>', $sizes[1], '--at is the moment of the compilation';
 
-# A zone that nginx takes: more than a MiB for a catalog that needs it.
+# A zone size that nginx accepts: more than 1 MiB for a catalog that needs it.
 write_file('large.json', '{"placements": [{"id": "p"}], "campaigns": [{"id": 1, "ad_groups": ['
     . join(',', map {
         qq({"id": $_, "creatives": [{"id": $_, "type": "html", "click_url": "https://a.example/",
@@ -229,15 +229,15 @@ like read_file('ring'), qr/\A200 [0-9a-f]{64}\n\z/, 'and the key with its id';
 my $kept = read_file('ring');
 run('key', 'generate', '--output', 'ring');
 is $exit, 3, 'an existing file is refused';
-like $err, qr/^nginx-ads: ring exists and was not changed: .* --force\.$/, 'with what to do';
-is read_file('ring'), $kept, 'and not touched';
+like $err, qr/^nginx-ads: ring exists and was not changed: .* --force\.$/, 'with a remedy';
+is read_file('ring'), $kept, 'and is unchanged';
 is $out, '', 'no key is shown instead';
 
 chmod 0644, 'ring';
 run('key', 'generate', '--output', 'ring', '--force');
 is $exit, 0, 'unless --force';
 like read_file('ring'), qr/\A1 [0-9a-f]{64}\n\z/, 'which replaces it';
-is sprintf('%04o', (stat 'ring')[2] & 07777), '0600', 'mode and all';
+is sprintf('%04o', (stat 'ring')[2] & 07777), '0600', 'including its mode';
 is_deeply [glob 'ring*'], ['ring'], 'and leaves nothing else behind';
 
 run('key', 'generate', '--output', 'none/ring');
@@ -333,7 +333,7 @@ ok $full->{consent}, 'and the consent';
 like $out, qr/"price_cents":9223372036854\.775807,/, 'money is exact';
 like $out, qr/"metadata":\{"a": \[1\.10, "\\u0000"\]\}\}\n/, 'metadata stays as it was, in a line';
 is $odd->{placement}, "home\x{fffd}", 'half a character is replaced';
-is $odd->{metadata}, 'no json', 'metadata that is none is a string';
+is $odd->{metadata}, 'no json', 'metadata that is not an object is a string';
 is $odd->{time}, undef, 'an impossible time is null';
 like $out, qr/"price_cents":0\.000001,/, 'a micro-cent is not lost';
 is $free->{device}, undef, 'a device that has no name is null';
@@ -353,7 +353,7 @@ for my $cut (1, length($records[3]) - 1) {
 write_file('torn.open', substr $whole, 0, 20);
 run('spool', 'cat', 'torn.open');
 is $exit, 0, 'a segment with half a head is torn';
-is $out, '', 'there are no events in it';
+is $out, '', 'it has no events';
 like $err, qr/skipped 20 bytes .* its worker may still be writing it\.$/, 'and a warning says so';
 write_file('empty.seg', '');
 run('spool', 'cat', 'empty.seg');
@@ -368,7 +368,7 @@ write_file('damaged.seg', $damaged);
 run('spool', 'cat', 'damaged.seg', 'spool/1-a.seg');
 is $exit, 1, 'a damaged record is wrong input';
 is types(), 'impression conversion click impression click conversion click',
-    'everything but that record is printed, the next file, too';
+    'also everything but that record is printed, the next file';
 my $size = length $records[1];
 like $err, qr/^nginx-ads: warning: damaged\.seg: skipped $size bytes from byte $at, .*ed\.$/,
     'and a warning says where it is';
@@ -391,17 +391,17 @@ like $err, qr/skipped @{[ length $head ]} bytes from byte 0, which are damaged; 
 write_file('damaged.seg', substr($whole, 0, length($whole) - length $records[-1]) . 'x' x 200);
 run('spool', 'cat', 'damaged.seg');
 is $exit, 1, 'a damaged end';
-is types(), 'impression click conversion', 'what stands before it is printed';
+is types(), 'impression click conversion', 'what precedes it is printed';
 like $err, qr/skipped 200 bytes from byte \d+, which are damaged; nothing follows\.$/, 'with a warning';
 
 write_file('damaged.seg', $whole . "\0" x 4096);
 run('spool', 'cat', '--count', '--json', 'damaged.seg');
 is $exit, 0, 'zeros at the end are a torn tail: a crash of the machine leaves such';
-is json($out)->{total}, 4, 'what stands before them is whole';
+is json($out)->{total}, 4, 'what precedes them is complete';
 
 write_file('other.seg', "no segment, and longer than the head of one\n");
 run('spool', 'cat', 'other.seg', 'spool/1-a.seg');
-is $exit, 1, 'a file that is no segment is wrong input';
+is $exit, 1, 'a file that is not a segment is invalid input';
 like $err, qr/^nginx-ads: warning: other\.seg is not a spool segment: /, 'and a warning says so';
 is types(), 'impression click conversion click', 'the next file is printed';
 
@@ -455,13 +455,13 @@ SKIP: {
     chmod 0700, 'nothing';
 }
 
-# A reader that leaves: far more than a pipe holds, and no word about it.
+# The reader closes the pipe: the output is much larger than a pipe buffer, and no error is printed.
 mkdir 'much' or die $!;
 write_file("much/$_.seg", segment((record()) x 20_000)) for 1 .. 2;
 my $read = `bash -c 'set -o pipefail; "\$0" spool cat much 2>.err | head -1; echo \$?' '$command'`;
 like $read, qr/\A\{"id":[^\n]*\}\n0\n\z/, '| head -1 gets its line, and the exit code is 0';
 is read_file('.err'), '', 'without a complaint';
 run('spool', 'cat', 'much');
-is scalar(() = $out =~ /^\{"id".*\}$/mg), 40_000, 'all of it is there for who reads on';
+is scalar(() = $out =~ /^\{"id".*\}$/mg), 40_000, 'a reader that continues gets all of it';
 
 done_testing();

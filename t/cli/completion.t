@@ -1,4 +1,4 @@
-# nginx-ads completion and man: made of the command line itself.
+# nginx-ads completion and man are generated from the command line definition.
 
 use strict;
 use warnings;
@@ -15,7 +15,7 @@ my $dir = tempdir(CLEANUP => 1);
 is system("$command completion bash > $dir/bash"), 0, 'a script for bash';
 is system('bash', '-n', "$dir/bash"), 0, 'that bash can read';
 
-# What bash would offer for the last of these words.
+# The completions that bash offers for the last of these words.
 sub offered {
     my @words = @_;
     my $last = $#words;
@@ -40,7 +40,7 @@ is $?, 0, 'a script for zsh';
 like $zsh, qr/\A#compdef nginx-ads\n/, 'that zsh finds';
 like $zsh, qr/^ +" campaign pause"\) known=".*--dry-run/m, 'with each command';
 
-# With what zsh has of it: the words before the cursor, and compadd for what is offered.
+# Stands in for zsh: the words before the cursor, and compadd for the completions.
 SKIP: {
     my ($shell) = grep { -x } map { "$_/zsh" } split /:/, $ENV{PATH};
     skip 'no zsh on this machine', 5 unless $shell;

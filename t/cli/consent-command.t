@@ -1,5 +1,5 @@
-# nginx-ads consent check: what the signals of a request allow, one by one and
-# in batches, with TCF strings that are made here.
+# nginx-ads consent check: evaluates the consent signals of a request, one by one and in batches,
+# with TCF strings that are made here.
 
 use strict;
 use warnings;
@@ -175,7 +175,7 @@ for my $i (0 .. $#bad) {
     my $got = eval { $Json->decode($answers[ 2 * $i ]) } || {};
     is_deeply [ sort keys %$got ], [qw(error id)], 'an error: ' . substr $bad[$i][0], 0, 60;
     is $got->{id}, $bad[$i][1], 'with the id, if there is one';
-    like $got->{error}, $bad[$i][2], 'and what is wrong';
+    like $got->{error}, $bad[$i][2], 'and the error';
     is $Json->decode($answers[ 2 * $i + 1 ])->{reason}, 'absent', 'the next one is answered';
 }
 run_with('{"id":"last"}', '--batch');
@@ -183,7 +183,7 @@ is $out, qq({"id":"last","identifiers":false,"personalize":false,"reason":"absen
 run_with('', '--batch');
 is $out, '', 'nothing in, nothing out';
 
-# One line at a time: whoever waits for an answer gets it.
+# One line at a time: each answer is printed before the next line is read.
 {
     my $pid = open3(my $in, my $from, undef, $command, 'consent', 'check', '--batch');
     local $SIG{ALRM} = sub { die "no answer\n" };

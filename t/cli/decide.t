@@ -1,5 +1,5 @@
-# nginx-ads decide and why: what would be served and what was, from the real
-# binary, the latter of a real nginx.
+# nginx-ads decide and why: what would be served and what was served, with the real binary and, for
+# the latter, a real nginx.
 
 use strict;
 use warnings;
@@ -114,7 +114,7 @@ like $out, qr/Frequency caps/, 'and it says what becomes of frequency caps';
 
 my %reader = (placements => ['home-top'], device => 'desktop', geo => 'us-ca', language => 'en-US');
 
-subtest 'what would be served' => sub {
+subtest 'the ads that would be served' => sub {
     ask(\%reader, '--seed', 1);
     is $exit, 0, 'a decision';
     is $err, '', 'without a complaint';
@@ -154,7 +154,7 @@ subtest 'each part of the request' => sub {
     is $served->(geo => 'FR'), '18', 'another geo';
     is $served->(device => 'mobile'), '13', 'device';
     is $served->(device => '', user_agent => 'Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X)'), '13', 'user agent';
-    is $served->(user_agent => 'Mozilla/5.0 (iPhone)'), '21', 'the device goes before it';
+    is $served->(user_agent => 'Mozilla/5.0 (iPhone)'), '21', 'the device is checked first';
     is $served->(keys => {section => 'sports'}), '14', 'a key';
     is $served->(keys => {section => ['x', 'sports'], other => []}), '14', 'a key with several values';
     is $served->(url => 'https://a.example/news/1'), '15', 'url';
@@ -177,7 +177,7 @@ subtest 'many draws' => sub {
     cmp_ok abs($count{13} - 10_000), '<', 450, 'of 10 %';
     cmp_ok abs($count{14} - 60_000), '<', 750, 'of 60 %';
     cmp_ok abs($share{31} - 0.15), '<', 0.01, 'a variant without a session';
-    is reasons($top), '15:url 16:status 17:schedule 18:geo 19:geo 21:lost', 'and who was never served';
+    is reasons($top), '15:url 16:status 17:schedule 18:geo 19:geo 21:lost', 'and ads that were never served';
 
     ask({%all, session => 's1'}, '--repeat', 2000, '--json');
     is scalar(grep { $_->{ad_group} == 12 } @{json($out)->{placements}[0]{served}}), 1, 'a session has one variant';
@@ -198,7 +198,7 @@ subtest 'many draws' => sub {
         like $out, qr/%  \xe2\x96\x88/, 'finer bars where the terminal has them';
     }
     ask(\%all, '--repeat', 10);
-    like $out, qr/; seed \d+$/m, 'a random seed is told';
+    like $out, qr/; seed \d+$/m, 'a random seed is printed';
     my ($seed) = $out =~ /; seed (\d+)$/m;
     my $first = $out;
     ask(\%all, '--repeat', 10, '--seed', $seed);
@@ -209,7 +209,7 @@ subtest 'pages' => sub {
     ask({%reader, session => 's', placements => ['home-top', 'home-side', 'empty']}, '--json');
     my @served = map { $_->{served}[0]{creative} } @{json($out)->{placements}};
     is scalar @{json($out)->{placements}}, 3, 'each placement';
-    is $served[1], 121, 'the second place goes to the house: a variant is not replaced';
+    is $served[1], 121, 'the second slot gets a house ad: a variant is not replaced';
     is $served[2], undef, 'nothing fits the third';
     is json($out)->{placements}[2]{unfilled}, 1, 'which is counted';
     ask({%reader, placements => ['empty']});
@@ -261,7 +261,7 @@ subtest 'wrong requests' => sub {
         ask($request);
         my $text = substr ref $request ? catalog($request) : $request, 0, 60;
         is $exit, 1, "wrong input: $text";
-        like $err =~ s/^nginx-ads: //r, $message, 'and it says what is wrong';
+        like $err =~ s/^nginx-ads: //r, $message, 'with the error';
         is scalar(() = $err =~ /\n/g), 1, 'in one line';
         is $out, '', 'with nothing on standard output';
     }
@@ -320,7 +320,7 @@ subtest 'wrong files and command lines' => sub {
 
 # --- why --------------------------------------------------------------------
 
-# One answer to whoever comes, in a process of its own.
+# A server with one fixed response, in a process of its own.
 sub answering {
     my ($answer) = @_;
     my $socket = IO::Socket::INET->new(Listen => 5, LocalAddr => '127.0.0.1', Proto => 'tcp') or die $!;
@@ -383,24 +383,24 @@ subtest 'a running node' => sub {
     my $said = json($out);
     is_deeply [@$said{qw(ad_group campaign serves impressions clicks)}], [12, 7, 10, 5, 1], '--json';
     is_deeply [map { [@$_{qw(reason count)}, $_->{estimate} ? 1 : 0] } @{$said->{refused}}], [['geo', 128, 1]], 'with the refusals';
-    ok length $said->{refused}[0]{what} && length $said->{refused}[0]{hint}, 'in words, too';
+    ok length $said->{refused}[0]{what} && length $said->{refused}[0]{hint}, 'also in words';
 
     run('why', 15, '--status-url', "$url?limit=1#x");
     like $out, qr/^  (?:exclusive|page) +1  #+$/m, 'a refusal that was counted; an address with a query';
     run('why', 14, '--status-url', $url, '--timeout', '500ms');
-    is $exit, 0, 'a group that nobody asked for';
-    like $out, qr/^  served +0\n.*^Nothing was refused today either: its placements were not requested, or other ad\ngroups were drawn\. Refusals by targeting are sampled on one request in 64\.$/ms, 'is told so';
+    is $exit, 0, 'a group that was not requested';
+    like $out, qr/^  served +0\n.*^Nothing was refused today either: its placements were not requested, or other ad\ngroups were drawn\. Refusals by targeting are sampled on one request in 64\.$/ms, 'which is reported';
 
     run('why', 99, '--status-url', $url);
     is $exit, 1, 'an unknown ad group';
-    is $err, "nginx-ads: there is no ad group 99 in the catalog of $url.\n", 'is told so';
+    is $err, "nginx-ads: there is no ad group 99 in the catalog of $url.\n", 'which is reported';
     is $out, '', 'and nothing else';
     run('why', 12, '--status-url', $ngx->url('/none'));
     is $exit, 1, 'another address';
-    like $err, qr{^nginx-ads: http://\S+/none is not the URL of an ads_status: status 404\.$}, 'is told so';
+    like $err, qr{^nginx-ads: http://\S+/none is not the URL of an ads_status: status 404\.$}, 'which is reported';
     run('why', 12, '--status-url', $ngx->url('/status?format=prometheus'));
     is $exit, 1, 'another format';
-    like $err, qr/ is not the URL of an ads_status: unexpected response\.$/, 'is told so';
+    like $err, qr/ is not the URL of an ads_status: unexpected response\.$/, 'which is reported';
 
     $ngx->write_file('html/catalog.json', '{');
     wait_until { status_of($ngx)->{catalog}{error} } 5, 'the refusal';
@@ -410,11 +410,11 @@ subtest 'a running node' => sub {
     $ngx->stop;
     run('why', 12, '--status-url', $url);
     is $exit, 3, 'a node that is gone';
-    is $err, "nginx-ads: cannot read $url?ad_group=12: connection refused; is nginx running there?\n", 'is told so';
+    is $err, "nginx-ads: cannot read $url?ad_group=12: connection refused; is nginx running there?\n", 'which is reported';
     is_deeply [$ngx->problems(allow => [qr/catalog/])], [], 'clean log, exit and reports';
 };
 
-subtest 'what may answer instead' => sub {
+subtest 'responses of other servers' => sub {
     my $long = '{"catalog":{},"ad_groups":[' . ' ' x (5 << 20) . ']}';
     my @answers = (
         [ok_answer('<html>'), 1, qr/unexpected response\.$/],
@@ -434,7 +434,7 @@ subtest 'what may answer instead' => sub {
         run('why', 12, '--status-url', $url, '--timeout', defined $answer ? '5s' : '200ms');
         my $shown = substr defined $answer ? $answer =~ s/[^ -~]+/ /gr : '(nothing)', 0, 60;
         is $exit, $expected, "an answer like $shown";
-        like $err, $message, 'is told';
+        like $err, $message, 'is reported';
         is scalar(() = $err =~ /\n/g), 1, 'in one line';
         kill KILL => $pid;
         waitpid $pid, 0;
@@ -472,12 +472,12 @@ subtest 'wrong command lines' => sub {
     }
     my $closed = free_port();
     run('why', 12, '--status-url', "http://name:secret\@127.0.0.1:$closed/status");
-    is $exit, 3, 'nobody there';
+    is $exit, 3, 'no server';
     is $err, "nginx-ads: cannot read http://127.0.0.1:$closed/status?ad_group=12: connection refused; is nginx running there?\n",
-        'is told, without the password';
+        'is reported, without the password';
     run('why', 12, '--status-url', 'http://a b/');
     is $exit, 3, 'an invalid address';
-    like $err, qr/: invalid URL\.$/, 'is told';
+    like $err, qr/: invalid URL\.$/, 'is reported';
 };
 
 done_testing();

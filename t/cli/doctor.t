@@ -1,5 +1,5 @@
-# nginx-ads doctor: every finding, provoked on a real PostgreSQL, behind a real
-# pooler, with a spool and a node's status; and that its remedies are ones.
+# nginx-ads doctor: every finding, provoked on a real PostgreSQL, behind a real pooler, with a spool
+# and a node's status. Every remedy is run.
 
 use strict;
 use warnings;
@@ -222,7 +222,7 @@ INI
     is run('import', '--database', $conninfo, "$home/conf/catalog.json"), 0, 'import works through it' or diag $err;
     is run('import', '--database', $conninfo, "$home/conf/catalog.json"), 0, 'again';
     is $out, "no changes\n", 'once';
-    is run('export', '--database', $conninfo, 'pooled.json'), 0, 'export, too';
+    is run('export', '--database', $conninfo, 'pooled.json'), 0, 'also export';
     $stop->();
 
     $start->('session');
@@ -248,7 +248,7 @@ my @spool = ('--spool', 'spool');
 finds(examine(@spool), 'spool', 'problem', qr/^cannot read spool: No such file/, qr/ads_spool/);
 mkdir 'spool' or die $!;
 finds(examine(@spool), 'spool', 'ok', qr/^0 segments, 0 bytes, no events are waiting/);
-# A living worker's, which may be shipped up to its end.
+# The segment of a living worker, which may be shipped up to its end.
 write_file('spool/0000000000001-00000001-1-1-1.open', $head . record(time - 7200));
 finds(examine(@spool), 'spool', 'ok', qr/^1 segment, \d+ bytes, no events are waiting/);
 write_file('spool/0000000000002-00000001-1-1-2.seg', $head . record(time - 30) . record(time));
@@ -264,7 +264,7 @@ unlink 'spool/quarantine/x.seg' or die $!;
 write_file('spool/quarantine/x.damaged', 'xyz');
 finds(examine(@spool), 'quarantine', 'warning', qr/^1 file with damaged bytes of segments; their other events were shipped/, qr{spool/quarantine/\*\.damaged});
 unlink 'spool/quarantine/x.damaged' or die $!;
-# The first record cannot be read: the second tells how long it waits.
+# The first record is unreadable: the second one shows how long the segment has waited.
 unlink glob 'spool/*.seg' or die $!;
 write_file('spool/0000000000003-00000001-1-1-3.seg', $head . (record(time - 1201) =~ s/home/hume/r) . record(time - 601));
 unlink 'spool/0000000000001-00000001-1-1-1.open' or die $!;
@@ -275,7 +275,7 @@ finds(examine(@spool), 'spool', 'warning', qr/^1 segment, .* the oldest waiting 
 my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5) or die $!;
 my $url = 'http://127.0.0.1:' . $listener->sockport . '/status';
 
-# One answer.
+# A single response.
 sub node {
     my ($status, $body) = @_;
     my $pid = fork // die $!;

@@ -1,5 +1,5 @@
-# nginx-ads import and export, on a real PostgreSQL: a document goes in as a
-# whole, once, with what it changes; what comes out is the same document.
+# nginx-ads import and export, on a real PostgreSQL: a document is imported as a whole, once, and
+# the changes are shown; the exported document is the same.
 
 use strict;
 use warnings;
@@ -33,7 +33,7 @@ sub exported {
     return json($out);
 }
 
-# Without what the database counts by itself.
+# Without the values that the database counts itself.
 sub plain {
     my $document = clone(shift);
     for my $campaign (@{ $document->{campaigns} }) {
@@ -43,7 +43,7 @@ sub plain {
     return $document;
 }
 
-# All that is in the catalog's tables.
+# Everything in the catalog's tables.
 sub digest {
     return join "\n", $db->column(join ' UNION ALL ', map {
         "SELECT '$_ ' || count(*) || ' ' || coalesce(md5(string_agg(to_jsonb(t)::text, E'\\n' ORDER BY to_jsonb(t)::text)), '')
@@ -64,9 +64,9 @@ sub fresh {
 
 $ENV{ADS_DATABASE} = $pg->database('bare')->conninfo;
 is import_('{}'), 3, 'no schema: an operation failed';
-like $err, qr/^nginx-ads: .*Run "nginx-ads migrate" first\.$/, 'with what to do';
+like $err, qr/^nginx-ads: .*Run "nginx-ads migrate" first\.$/, 'with a remedy';
 is run('export'), 3, 'the same for export';
-like $err, qr/Run "nginx-ads migrate" first\.$/, 'with what to do';
+like $err, qr/Run "nginx-ads migrate" first\.$/, 'with a remedy';
 
 # ---- the demo -----------------------------------------------------------------------
 
@@ -90,7 +90,7 @@ is digest(), $imported, 'not a row, and no version';
 
 is run('export', 'demo.json'), 0, 'export to a file';
 is $out, "The catalog was written to demo.json.\n", 'says so';
-is run('validate', 'demo.json'), 0, 'what is exported is valid' or diag $err;
+is run('validate', 'demo.json'), 0, 'the export is valid' or diag $err;
 is run('import', 'demo.json'), 0, 'and can be imported';
 is $out, "no changes\n", 'with no changes';
 is_deeply [glob 'demo.json*'], ['demo.json'], 'nothing else is left in the folder';
@@ -100,11 +100,11 @@ is +(stat 'demo.json')[2] & 0777, 0640, 'a file that is replaced keeps its mode'
 like read_file('demo.json'), qr/^    \{\n      "id": "home-top",\n/m, '--pretty has lines for people';
 is_deeply json(read_file('demo.json')), exported(), 'and is the same document';
 is run('export', 'no/where.json'), 3, 'a file that cannot be written';
-like $err, qr{^nginx-ads: cannot create no/where\.json}, 'is told';
+like $err, qr{^nginx-ads: cannot create no/where\.json}, 'is reported';
 
 # ---- every key ------------------------------------------------------------------------
 
-# In the form that export gives: every key, in the order of ids.
+# In the form of export: every key, in the order of ids.
 my $full = {
     version    => 1,
     placements => [
@@ -148,13 +148,13 @@ my $full = {
 
 fresh('complete');
 is import_($full), 0, 'a document with every key' or diag $err;
-is_deeply plain(exported()), plain($full), 'comes out as it went in';
-is import_($full), 0, 'and goes in again';
+is_deeply plain(exported()), plain($full), 'is exported as it was imported';
+is import_($full), 0, 'and is imported again';
 is $out, "no changes\n", 'with no changes';
 is run('export', 'full.json'), 0, 'exported';
 is run('validate', 'full.json'), 0, 'and valid';
 
-# Money is exact: nothing goes through a binary fraction.
+# Money is exact: no value passes through binary floating point.
 (my $money = $json->encode($full)) =~ s/5000\.25/8999999.123457/;
 is import_($money), 0, 'an amount of many digits';
 run('export');
@@ -229,7 +229,7 @@ is import_($next), 0, 'they come back';
 is $db->value("SELECT string_agg(id || ' ' || status, ', ' ORDER BY id) FROM ads.campaigns"), '7 active, 8 active', 'as they were';
 $db->run("UPDATE ads.campaigns SET archived_at = now() - interval '61 days', status = 'archived' WHERE id = 7");
 ok !grep({ $_->{id} == 7 } @{ exported()->{campaigns} }), 'archived long ago is not exported';
-is import_($next), 0, 'and comes back, too';
+is import_($next), 0, 'and also comes back';
 like $out, qr/campaign 7 "Winter"/, 'with a line';
 
 # ---- bad documents lose nothing -------------------------------------------------------
@@ -240,7 +240,7 @@ my @bad = (
     ['{"campaign": []}', qr/^standard input: \$: unknown key "campaign"/, 'an unknown key'],
     [do { my $d = clone($next); $d->{campaigns}[1]{budget} = { amount_cents => -5 }; $d },
         qr/^standard input: \$\.campaigns\[1\]\.budget\.amount_cents: must be an amount of cents/, 'a value out of range'],
-    # What only the database can know: the document is good.
+    # Conflicts that only the database can detect: the document is valid.
     [do { my $d = clone($next); $d->{campaigns}[1]{id} = 9; $d }, qr/^standard input: \$\.campaigns\[1\]: .*\b20\b.*already used by an ad group of campaign 8/,
         'an id that is another campaign\'s'],
     [do { my $d = clone($next); $d->{experiments} = [{ %{ $d->{experiments}[1] }, id => 99 }]; $d },
@@ -257,10 +257,10 @@ for my $case (@bad) {
     }
 }
 is run('import', 'missing.json'), 3, 'a file that is not there';
-like $err, qr/^nginx-ads: cannot read missing\.json: No such file/, 'is told';
+like $err, qr/^nginx-ads: cannot read missing\.json: No such file/, 'is reported';
 
-# A catalog that nodes would refuse is not exported. The database does not know
-# the patterns' language.
+# A catalog that nodes would refuse is not exported: the database does not check the syntax of
+# patterns.
 $db->run(q<UPDATE ads.ad_groups SET include_urls = ARRAY['('] WHERE id = 20>);
 is run('export'), 1, 'a catalog that nodes would refuse';
 like $err, qr/^ads\.catalog\(\): \$\.campaigns\[1\]\.ad_groups\[0\]\.targeting\.urls\.include\[0\]: /, 'is refused with the place';
@@ -286,16 +286,16 @@ wait_until { $db->value("SELECT count(*) FROM pg_stat_activity WHERE application
     30, 'import to wait';
 $session->run('COMMIT');
 waitpid $pid, 0;
-is $?, 0, 'an import waits for who is editing';
+is $?, 0, 'an import waits for a concurrent edit';
 is read_file('parallel.out'), "+ campaign 10 \"Ten\"\n1 added, 0 changed, 0 archived\n", 'and shows only its own changes';
 
-# Who may.
+# Privileges.
 $db->run('DROP ROLE IF EXISTS importer; CREATE ROLE importer LOGIN IN ROLE ads_admin; CREATE ROLE stranger LOGIN IN ROLE ads_report');
 $other->{campaigns}[0]{name} = 'Eleven';
 is import_($other, '--database', $db->conninfo(user => 'importer')), 0, 'a member of ads_admin may import' or diag $err;
 is $db->value("SELECT actor FROM ads.audit_log ORDER BY id DESC LIMIT 1"), 'importer', 'and the log has the name';
 is import_($other, '--database', $db->conninfo(user => 'stranger')), 3, 'others may not';
-like $err, qr/permission denied.*GRANT ads_admin TO/, 'and are told what they need';
+like $err, qr/permission denied.*GRANT ads_admin TO/, 'with the missing privilege';
 
 # ---- a large one ------------------------------------------------------------------------
 
@@ -303,10 +303,10 @@ my $groups = $ENV{ADS_TEST_LONG} ? 20_000 : 1000;
 fresh('large');
 system("perl '$home/scripts/make-catalog' --groups $groups > large.json") == 0 or die;
 is run('import', 'large.json'), 0, "a catalog of $groups ad groups" or diag $err;
-like $out, qr/^[\d,]+ added, 0 changed, 0 archived$/m, 'goes in';
+like $out, qr/^[\d,]+ added, 0 changed, 0 archived$/m, 'is imported';
 is run('import', 'large.json'), 0, 'and again';
 is $out, "no changes\n", 'with no changes';
-# The log has each row once, as it is.
+# The log has each row once, unchanged.
 for my $table ([ advertisers => 't.name' ], [ placements => 't.id' ], [ campaigns => 't.id::text' ], [ ad_groups => 't.id::text' ],
     [ ad_group_placements => "t.ad_group_id || '/' || t.placement_id" ], [ creatives => 't.id::text' ]) {
     my ($name, $key) = @$table;
@@ -317,7 +317,7 @@ for my $table ([ advertisers => 't.name' ], [ placements => 't.id' ], [ campaign
 }
 is $db->value('SELECT count(*) FROM ads.catalog_edits'), 1, 'and it was one edit';
 
-# Of many that go together, one is refused, or a few differ.
+# One of many is refused, or a few differ.
 {
     my $large = json(read_file('large.json'));
     my $was   = digest();
@@ -340,7 +340,7 @@ is $db->value('SELECT count(*) FROM ads.catalog_edits'), 1, 'and it was one edit
     run('import', 'large.json');
     like $out, qr/^0 added, 2 changed, 0 archived$/m, 'and back';
 }
-is run('export', 'large-out.json'), 0, 'comes out';
+is run('export', 'large-out.json'), 0, 'is exported';
 run('validate', '--json', 'large.json', 'large-out.json');
 is $exit, 0, 'valid';
 my ($in, $back) = @{ json($out) };
@@ -351,19 +351,19 @@ my @decided = map { run('decide', '--catalog', $_, '--request', 'request.json', 
     '--repeat', 2000, '--json'); $out } 'large.json', 'large-out.json';
 is $decided[1], $decided[0], 'decisions are the same';
 fresh('large2');
-is run('import', 'large-out.json'), 0, 'what came out goes into another database';
+is run('import', 'large-out.json'), 0, 'the export is imported into another database';
 run('export', 'large2-out.json');
 is_deeply [map { s/"updated_at" *: *"[^"]*"//gr } read_file('large2-out.json')],
     [map { s/"updated_at" *: *"[^"]*"//gr } read_file('large-out.json')], 'which then says the same, byte for byte';
 
-# A bar is for those who wait at a terminal.
+# The progress bar is shown on a terminal only.
 SKIP: {
     my $script = `sh -c 'command -v script'`;
     skip 'no script(1) here', 2 if $script eq '';
     system(q(perl -pi -e 's/"weight": \d+/"weight": 3/' large.json));
     $ENV{TERM} = 'xterm';
     my $tty = `script -qec "'$command' import large.json --dry-run" /dev/null </dev/null`;
-    like $tty, qr/importing .*%.*\r\e\[K/, 'on a terminal there is a bar, which goes away';
+    like $tty, qr/importing .*%.*\r\e\[K/, 'on a terminal a progress bar is shown and removed';
     like $tty, qr/\e\[33m~\e\[0m ad group/, 'and colour';
 }
 

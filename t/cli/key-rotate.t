@@ -1,4 +1,4 @@
-# nginx-ads key rotate: a new key on top, the old ones below, in one step.
+# nginx-ads key rotate adds a new key at the top and keeps the old ones below, in one step.
 
 use strict;
 use warnings;
@@ -58,7 +58,7 @@ like read_file('ring'), qr/\A3 [0-9a-f]{64}\n\Q$old\E\z/, 'on top; all else is a
 is sprintf('%04o', (stat 'ring')[2] & 07777), '0600', 'for the owner alone';
 is_deeply [ grep { !/^ring$/ } glob '*' ], [], 'no other file is left';
 
-# What was made before is still good, and the new key makes what comes.
+# Older tokens are still valid, and new ones are signed with the new key.
 my $token = AdsTest::Ads::token('click', key => 2);
 run('token', 'verify', '--secret', 'ring', '--now', int(AdsTest::Ads::server_time() / 1000), $token);
 is $out, "ok: it is valid\n", 'an old token';
@@ -76,7 +76,7 @@ is ids('ring'), '5', 'none is kept';
 
 write_file('ring', key(255) . "\n" . key(1) . "\n");
 run('key', 'rotate', 'ring');
-is ids('ring'), '2 255 1', 'after 255 comes the first that is free';
+is ids('ring'), '2 255 1', 'after 255 the first free id is used';
 
 write_file('ring', join "\n", map { key($_) } 1 .. 16);
 run('key', 'rotate', 'ring');
@@ -84,7 +84,7 @@ is $exit, 0, 'a full ring';
 is ids('ring'), join(' ', 17, 2 .. 16) =~ s/17 /17 1 /r =~ s/ 16$//r, 'loses its last one';
 like $out, qr/; removed 16\.$/, 'and says so';
 run('key', 'check', 'ring');
-is $exit, 0, 'what is left is good';
+is $exit, 0, 'the rest is valid';
 
 my %keys;
 write_file('ring', key(1) . "\n");

@@ -1,5 +1,6 @@
-# nginx-ads migrate, on a real PostgreSQL: tables once, functions again when they have
-# changed, as a whole; several at once; interrupted; an upgrade of a database with data.
+# nginx-ads migrate, on a real PostgreSQL: tables are applied once, functions again when they have
+# changed, in one transaction; several migrates at once; interruptions; the upgrade of a database
+# with data.
 
 use strict;
 use warnings;
@@ -17,7 +18,7 @@ use AdsTest::Postgres;
 my $command = $ENV{ADS_COMMAND} || 'build/nginx-ads';
 -x $command or die "$command is not built: run make cli\n";
 $command = abs_path($command);
-# In the order in which they are applied: that without a transaction is the last.
+# In the order of application: the one without a transaction is last.
 my %text = map { s{^admin/sql/}{}r => read_file($_) } glob('admin/sql/tables/*.sql'), glob('admin/sql/functions/*.sql'), 'admin/sql/rights.sql';
 my ($indexes) = grep { $text{$_} =~ /^-- no transaction$/m } keys %text;
 my @tables = grep { /^tables/ } sort keys %text;
@@ -71,7 +72,7 @@ sub json { return JSON::PP->new->utf8->decode(shift) }
 
 my ($first, $last) = map { /(\d{4})/ ? 0 + $1 : () } @tables[0, -1];
 
-# As a migrate that ended before the indexes left it.
+# The state after a migrate that ended before the indexes.
 sub without_indexes {
     my ($db) = @_;
     migrate($db);
@@ -143,12 +144,12 @@ is_deeply [@{ json($out) }{ qw(applied dry_run version) }], [[], JSON::PP::false
     is run('migrate', 'status'), 0, 'ADS_DATABASE names the database';
     like $out, qr/^plain on \Q${\$pg->dir}\E/, 'and it is shown';
     local $ENV{PGDATABASE} = 'nowhere';
-    is run('migrate', 'status', '--database', $pg->conninfo(dbname => 'postgres')), 0, '--database comes first';
+    is run('migrate', 'status', '--database', $pg->conninfo(dbname => 'postgres')), 0, '--database takes precedence';
     like $out, qr/^postgres on /, 'and is shown';
 }
 {
     local @ENV{ qw(PGHOST PGPORT PGUSER PGDATABASE) } = ($pg->dir, $pg->port, $pg->conninfo =~ /user=(\S+)/, 'plain');
-    is run('migrate', 'status'), 0, 'the PG* variables name it, too';
+    is run('migrate', 'status'), 0, 'also the PG* variables name it';
 }
 is run('migrate', 'status', '--database', 'host=/nowhere dbname=x'), 3, 'no server: an operation failed';
 like $err, qr/^nginx-ads: cannot reach PostgreSQL: .*\/nowhere/, 'that is explained';
@@ -207,7 +208,7 @@ is $db->value('SELECT ads.cents(2500000)'), 2.5, 'the function is the new one';
 is $db->value("SELECT has_function_privilege('public', 'ads.cents(bigint)', 'EXECUTE')"), 'f', 'and has its rights';
 is $db->value('SELECT string_agg(path || checksum, chr(10) ORDER BY path) FROM ads.function_files'), $functions, 'which is recorded';
 
-# Bodies are not looked into while they are applied: here all are there.
+# Function bodies are not checked while they are applied; here all of them are present.
 $db->run(join '', "SET client_min_messages = warning;\n", map { $text{$_} } (grep { /^functions/ } sort keys %text), 'rights.sql');
 pass 'every body is valid';
 
@@ -215,9 +216,9 @@ $pg->run('CREATE ROLE nobody_much LOGIN');
 is run('migrate', '--database', $pg->database('others')->conninfo(user => 'nobody_much')), 3, 'no rights';
 like $err, qr/permission denied for database others/, "and PostgreSQL's word for it";
 
-# An owner who is no superuser is enough.
+# The owner need not be a superuser.
 $pg->run("CREATE ROLE plain_owner LOGIN CREATEROLE;\nCREATE DATABASE owned OWNER plain_owner;\n");
-is run('migrate', '--database', $pg->conninfo(user => 'plain_owner', dbname => 'owned')), 0, 'an owner who is no superuser' or diag $err;
+is run('migrate', '--database', $pg->conninfo(user => 'plain_owner', dbname => 'owned')), 0, 'an owner that is not a superuser' or diag $err;
 
 # ---- a migration that fails -----------------------------------------------------------
 
@@ -231,9 +232,9 @@ is $bad->value('SELECT count(*) FROM ads.migrations'), 0, 'it is not recorded';
 is $bad->value("SELECT count(*) FROM pg_type WHERE typnamespace = 'ads'::regnamespace AND typtype IN ('e', 'd')"), 0,
     'and nothing of it is left, nor of the files before it';
 $bad->run('DROP TABLE ads.placements');
-is migrate($bad), 0, 'without the obstacle it goes through';
+is migrate($bad), 0, 'without the obstacle it succeeds';
 
-# The connection is lost when the files are done but not yet committed.
+# The connection is lost after the files are applied but before the commit.
 my $lost = $pg->database('lost');
 my $session = $lost->session;
 $session->run('CREATE SCHEMA ads; CREATE TABLE ads.function_files (path text PRIMARY KEY, checksum text, applied_at timestamptz DEFAULT now(),
@@ -243,10 +244,10 @@ wait_until { $lost->value("SELECT count(*) FROM pg_stat_activity WHERE applicati
     AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO ads.function_files%'") } 30, 'migrate to wait';
 $lost->kill_backends("application_name = 'nginx-ads migrate'");
 is finish($job), 3, 'a lost connection';
-like $err, qr/terminating connection/, 'is told';
+like $err, qr/terminating connection/, 'is reported';
 $session->run('ROLLBACK');
 is $lost->value("SELECT to_regclass('ads.ad_events') IS NULL AND count(*) = 0 FROM ads.migrations"), 't', 'and nothing is left';
-is migrate($lost), 0, 'the next run goes through';
+is migrate($lost), 0, 'the next run succeeds';
 
 # ---- several at once ----------------------------------------------------------------
 
@@ -259,8 +260,8 @@ for my $one (@jobs) {
 }
 is $applied, scalar @files, 'each file was applied by one of them';
 
-# Building an index waits for whoever is in a transaction. One that waited for
-# the other's lock in a transaction of its own would make that a circle.
+# Building an index waits for every open transaction. A migrate that waited for the other's lock
+# within a transaction would deadlock.
 my $slow = $pg->database('slow');
 without_indexes($slow);
 my $writer = $slow->session;
@@ -276,7 +277,7 @@ wait_until { read_file('two.err') =~ /another nginx-ads migrate is running/ } 30
 pass 'the second says that it waits';
 wait_until { substr($pg->log, $waits) =~ /still waiting for/ } 60, 'the server to have looked for deadlocks';
 $writer->run('COMMIT');
-is finish($one), 0, 'the first goes on when the writer is done' or diag $err;
+is finish($one), 0, 'the first continues when the writer is done' or diag $err;
 is finish($two), 0, 'and the second after it' or diag $err;
 like $out, qr/nothing to do/, 'with nothing to do';
 
@@ -312,11 +313,11 @@ wait_until { !$cut->value("SELECT count(*) FROM pg_stat_activity WHERE applicati
     'its backend to end';
 cmp_ok invalid($cut), '>', 0, 'an invalid index is left';
 is $cut->value("SELECT count(*) FROM ads.migrations WHERE name = 'event_indexes'"), 0, 'and the file is not recorded';
-is migrate($cut), 0, 'the next run goes through' or diag $err;
+is migrate($cut), 0, 'the next run succeeds' or diag $err;
 is invalid($cut), 0, 'no index is invalid';
 is indexed($cut), 't', 'each partition has its four';
 
-# Repair: the same for one that went missing later.
+# Repair: the same for an index that disappeared later.
 my $victim = $cut->value("SELECT min(i.inhrelid::regclass::text) FROM pg_inherits i
     JOIN pg_class c ON c.oid = i.inhparent WHERE c.relname = 'idx_ad_events_campaign_time'");
 $cut->run("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'ads.idx_ad_events_campaign_time'::regclass;
@@ -394,7 +395,7 @@ is run('export', '--database', $old->conninfo, 'out.json'), 0, 'and its catalog 
 is migrate($old), 0, 'a second run';
 like $out, qr/nothing to do/, 'has nothing to do';
 
-# One that was left in between.
+# One that was left unfinished.
 $old->run('DELETE FROM ads.migrations WHERE version >= 19');
 is migrate($old), 1, 'a database that has only some of the migrations that were replaced';
 like $err, qr/has tables\/0001_campaigns\.sql, but not migration 19: migrate it with an older nginx-ads first/, 'is refused';

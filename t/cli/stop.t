@@ -1,4 +1,4 @@
-# The emergency stop: nginx-ads stop and start, and workers that follow within a second.
+# The emergency stop: nginx-ads stop and start, and workers that follow within one second.
 use strict;
 use warnings;
 
@@ -32,7 +32,7 @@ sub begin {
 
 sub open_ones { my ($ngx) = @_; return join ' ', grep { scalar ask($ngx, $_, 4) } 1 .. 4 }
 
-# Each worker looks for itself: those that answer must all agree.
+# Each worker checks by itself: all of them must agree.
 sub becomes {
     my ($ngx, $expected, $what) = @_;
     my $got = '';
@@ -51,7 +51,7 @@ subtest 'a folder that no node reads' => sub {
     my $above = $state =~ s{/[^/]+$}{}r;
     my ($rc, $text) = told('stop', '--state', $above, '--all');
     is $rc, 1, 'the folder above is refused';
-    is $text, "nginx-ads: $above is not the state folder of a node (ads_state)" . ($state =~ m{/state$} ? ": did you mean $state?\n" : "; --force writes the list there all the same.\n"), 'with what is meant';
+    is $text, "nginx-ads: $above is not the state folder of a node (ads_state)" . ($state =~ m{/state$} ? ": did you mean $state?\n" : "; --force writes the list there all the same.\n"), 'with a suggestion';
     ($rc, $text) = told('stop', '--state', "$above/spool", '--all');
     is $rc, 1, 'so is the spool';
     ok !-e "$_/stopped", "nothing is written in $_" for $above, "$above/spool";
@@ -79,7 +79,7 @@ subtest 'stop and start' => sub {
     is row($ngx, 2)->{impressions}, 1, 'counts';
     ($rc, $text) = told('stop', '--state', $state);
     like $text, qr/\Acampaign 2: stopped by alice at $MOMENT: wrong\?prices # 1\n\z/, 'who, when and why';
-    like read_list($state), qr/\Acampaign 2  # by alice at $MOMENT: wrong\?prices # 1\n\z/, 'which stands in the list';
+    like read_list($state), qr/\Acampaign 2  # by alice at $MOMENT: wrong\?prices # 1\n\z/, 'which is in the list';
 
     ($rc, $text) = told('stop', '--state', $state, '--advertiser', 'Acme #1', '--campaign', 2, '--json');
     my $said = JSON::PP::decode_json($text);
@@ -148,7 +148,7 @@ subtest 'a name that the catalog does not have' => sub {
     becomes($ngx, '1 2 3 4', 'as before');
 };
 
-subtest 'why, pacing and doctor tell who stopped it' => sub {
+subtest 'why, pacing and doctor show the author of the stop' => sub {
     told('stop', '--state', $state, '--advertiser', 'own 2', '--as', 'bob', '--reason', 'court order', '--status-url', $url);
     becomes($ngx, '1 3 4', 'stopped');
     my $who = qr/stopped by bob at $MOMENT: court order/;
@@ -201,8 +201,8 @@ subtest 'by hand, and wrong' => sub {
     becomes($ngx, '1 2', 'a list that was written by hand');
     is_deeply status($ngx)->{stopped}, [ { what => 'campaign 3', by => undef, at => undef, reason => undef, ad_groups => 1 },
         { what => 'campaign 4', by => undef, at => undef, reason => 'why: "so"', ad_groups => 1 } ], 'says what it says';
-    like $ngx->get('/metrics?format=prometheus')->{body}, qr/^ads_stop_info\{what="campaign 4",by="",at="",reason="why: \\"so\\""\} 1$/m, 'as a label, too';
-    is row($ngx, 3)->{stopped}, 'stopped', 'nobody is named';
+    like $ngx->get('/metrics?format=prometheus')->{body}, qr/^ads_stop_info\{what="campaign 4",by="",at="",reason="why: \\"so\\""\} 1$/m, 'also as a label';
+    is row($ngx, 3)->{stopped}, 'stopped', 'no author is named';
     write_list("campaign 3\n");
     becomes($ngx, '1 2 4', 'another one');
     write_list("campaign three\n");
@@ -212,9 +212,9 @@ subtest 'by hand, and wrong' => sub {
     is $rc, 1, 'the command refuses to add to it';
     like $text, qr/stopped: line 1: "campaign three" must name a campaign by its id\.$/, 'with the line';
     $ngx->reload(wait_old => 1);
-    is open_ones($ngx), '', 'who starts with a wrong one serves nothing';
+    is open_ones($ngx), '', 'a start with an invalid list serves nothing';
     is row($ngx, 1)->{stopped}, 'stopped: cannot read the stop list', 'and says why';
-    is scalar(() = $ngx->error_log =~ /\[error\].*ads: stop list ".*stopped" refused, everything is stopped: line 1: /g), 1, 'which the log tells, once';
+    is scalar(() = $ngx->error_log =~ /\[error\].*ads: stop list ".*stopped" refused, everything is stopped: line 1: /g), 1, 'which is logged once';
     is +(told('start', '--state', $state, '--all'))[0], 0, 'all of it can be lifted';
     becomes($ngx, '1 2 3 4', 'as before');
     write_list("campaign 1\n");

@@ -1,5 +1,4 @@
-# nginx-ads token: mint, inspect and verify, against tokens that are made here
-# by other code.
+# nginx-ads token: mint, inspect and verify, compared with tokens that are made here by other code.
 
 use strict;
 use warnings;
@@ -110,7 +109,7 @@ my @bad = (
 is scalar @answers, 2 * @bad, 'bad lines and the ones after them';
 for my $i (0 .. $#bad) {
     is $answers[ 2 * $i ]{id}, $bad[$i][1], 'the id of a bad line';
-    like $answers[ 2 * $i ]{error}, $bad[$i][2], 'what is wrong with it';
+    like $answers[ 2 * $i ]{error}, $bad[$i][2], 'its error';
     is $answers[ 2 * $i + 1 ]{reason}, 'malformed', 'the next one is answered';
 }
 
@@ -130,13 +129,13 @@ my %shown = (version => 1, type => 'viewable', key => 2, flags => [ 'consent', '
 
 run('inspect', '--json', @Ring, $full);
 is $exit, 0, 'a token';
-is_deeply $Json->decode($out), { %shown, mac => 'ok' }, 'all that stands in it';
+is_deeply $Json->decode($out), { %shown, mac => 'ok' }, 'all of its fields';
 run('inspect', '--json', $full);
 is_deeply $Json->decode($out), { %shown, mac => 'unchecked' }, 'without a ring';
 run('inspect', '--json', '--secret', 'other', $full);
 is $Json->decode($out)->{mac}, 'unknown_key', 'with another ring';
 run('inspect', '--json', @Ring, AdsTest::Ads::flip($full, 570));
-is_deeply $Json->decode($out), { %shown, mac => 'bad_mac' }, 'a forged one is shown, too';
+is_deeply $Json->decode($out), { %shown, mac => 'bad_mac' }, 'also a forged one is shown';
 run('inspect', @Ring, $full);
 like $out, qr/^type        viewable$/m, 'as a table';
 like $out, qr/^flags       consent, experiment$/m, 'with flags';
@@ -155,7 +154,7 @@ is $exit, 0, 'made from arguments';
 is $out, "$full\n", 'the very same token';
 run('mint', @Ring, '--now', $Now, 'type=click');
 my $fresh = AdsTest::Ads::open_token($out =~ s/\n//r);
-is_deeply [ @$fresh{qw(type key flags issued campaign authentic)} ], [ 'click', 1, 0, $Now * 1000, 0, 1 ], 'what is not said is nought, and the first key signs';
+is_deeply [ @$fresh{qw(type key flags issued campaign authentic)} ], [ 'click', 1, 0, $Now * 1000, 0, 1 ], 'missing fields are 0, and the first key signs';
 my %serves = map { $_->{serve} => 1 } map { run('mint', @Ring, 'type=click'); AdsTest::Ads::open_token($out =~ s/\n//r) } 1 .. 5;
 is scalar keys %serves, 5, 'each serve is another';
 
@@ -179,7 +178,7 @@ for my $wrong (
     is $out, '', 'and no token';
 }
 
-# There and back: mint(inspect(t)) is t, and inspect(mint(x)) is x.
+# Round trip: mint(inspect(t)) is t, and inspect(mint(x)) is x.
 srand 20261116;
 my @tokens = map {
     token([qw(serve impression viewable click conversion)]->[ rand 5 ], key => 1 + int rand 2, flags => int rand 256, issued => int rand 2**48,

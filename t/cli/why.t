@@ -1,6 +1,6 @@
-# nginx-ads why: the questions that ad operations ask, each answered by one command with
-# the object, the reason and what to do: from a catalog alone, of a node with traffic,
-# and from PostgreSQL with who did it and when.
+# nginx-ads why: the questions of ad operations, each answered by one command with the object, the
+# reason and the remedy: from a catalog alone, from a node with traffic, and from PostgreSQL with
+# the author and the time of a change.
 
 use strict;
 use warnings;
@@ -38,8 +38,8 @@ sub group {
 }
 
 # ---- the questions ----------------------------------------------------------------------
-# Each is of an ad group in a placement of its own: [ad group, what is asked for,
-# reason, kind and id of the object, what it is, what to do].
+# Each question is about an ad group with a placement of its own: [ad group, question, reason, kind
+# and id of the object, text, remedy].
 
 my %catalog = (
     placements => [
@@ -143,7 +143,7 @@ subtest 'nothing is wrong' => sub {
     run('why', 50, '--catalog', $file, @at);
     like text($out), qr/No obstacle found\. No node was queried: --status-url URL adds what a node served and refused today\./, 'but where to look next';
     run('why', 27, '--catalog', $file, @at, '--json');
-    is json($out)->{verdict}, 'fine', 'nor of a country that nobody comes from, as long as nobody comes';
+    is json($out)->{verdict}, 'fine', 'nor a country without visitors, while there are no visitors at all';
 };
 
 for (1 .. 130) {
@@ -158,7 +158,7 @@ answers('with traffic', $_, '--state', $state, '--status-url', $url, @at) for @q
     [ 27, 'a country that nobody comes from', 'targeting', 'ad_group', 27, qr/^targeting\.geos of ad group 27 excluded it from about 1\d\d of today's requests, and it was never served$/, qr/widen it/ ];
 
 subtest 'frequency' => sub {
-    is run('why', 29, '--state', $state, '--status-url', $url, @at, '--json'), 0, 'a visitor who has seen it';
+    is run('why', 29, '--state', $state, '--status-url', $url, @at, '--json'), 0, 'a visitor at the frequency cap';
     my $said = json($out);
     is $said->{verdict}, 'limited', 'it is served to others';
     is_deeply [ @{ $said->{causes}[0] }{qw(reason extent)} ], [qw(frequency some)], 'the reason';
@@ -180,7 +180,7 @@ subtest 'pacing' => sub {
     is_deeply [ $pacing->{extent}, @$said{qw(verdict flight_delivery)} ], [ 'maybe', 'fine', undef ], 'as it should be';
     is run('why', 44, '--state', $state, '--status-url', $url, @at, '--json'), 0, 'a house ad';
     $said = json($out);
-    is_deeply [ $said->{verdict}, map { @$_{qw(reason extent)} } @{ $said->{causes} } ], [qw(fine tier maybe)], 'fills what is left';
+    is_deeply [ $said->{verdict}, map { @$_{qw(reason extent)} } @{ $said->{causes} } ], [qw(fine tier maybe)], 'fills the rest';
 };
 
 subtest 'visitors without consent' => sub {
@@ -281,10 +281,10 @@ run('migrate', '--database', $db->conninfo);
 is $exit, 0, 'a database' or BAIL_OUT($err);
 is run('import', '--database', $db->conninfo, $file), 0, 'with the catalog' or diag $err;
 $ENV{ADS_DATABASE} = $db->conninfo;
-# The stop list is a node's.
+# The stop list belongs to a node.
 answers('PostgreSQL', $_, '--db', $db->conninfo, @at) for grep { $_->[2] ne 'stop' } @questions;
 
-# What is printed can be run.
+# Printed commands can be run.
 subtest 'remedies' => sub {
     my $runs = 0;
     for my $id (map { $_->[0] } @questions) {
@@ -331,7 +331,7 @@ is run('why', 12, '--db', $reporter, @at, '--json'), 0, 'the rights of a report 
 is json($out)->{causes}[0]{reason}, 'status', 'for the same answer';
 is run('decide', '--placement', 'p18', '--db', $reporter, @at), 0, 'and for decide' or diag $err;
 
-subtest 'who did it, and when' => sub {
+subtest 'with author and time' => sub {
     is run('campaign', 'resume', 7, '--as', 'bob'), 0, 'resumed' or diag $err;
     is run('campaign', 'pause', 7, '--as', 'carol'), 0, 'and paused' or diag $err;
     run('why', 12, @at, '--json');

@@ -1,5 +1,5 @@
-# Every directive: what it accepts, and what it says to a bad argument. A
-# message names the directive, the value, and what would be right.
+# Every directive: accepted arguments, and the messages for invalid ones. A message names the
+# directive, the value, and what is allowed.
 
 use lib 't/lib';
 use AdsTest;

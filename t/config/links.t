@@ -1,6 +1,6 @@
-# The folders of ads_state and ads_spool belong to the worker user, and root works in them.
-# Whatever that user plants there, root neither reads, changes nor gives away another file;
-# a configuration that would let the user choose where root works is refused.
+# The folders of ads_state and ads_spool belong to the worker user, and root works in them. Whatever
+# that user puts there, root does not read, change or give away other files; a configuration that
+# would let the user choose where root works is refused.
 use strict;
 use warnings;
 
@@ -29,7 +29,7 @@ sub server {
     return $ngx;
 }
 
-# What nginx -t says.
+# The output of nginx -t.
 sub check {
     my ($ngx) = @_;
     my $text = qx('$ngx->{binary}' -t -e '@{[$ngx->log_file]}.test' -p '@{[$ngx->prefix]}/' -c '@{[$ngx->path('conf/nginx.conf')]}' 2>&1);
@@ -181,7 +181,7 @@ subtest 'folders above that the worker user can change' => sub {
     is $exit, 0, 'a link above that root made is followed' or diag $text;
 };
 
-subtest 'who is the worker user' => sub {
+subtest 'the worker user' => sub {
     my $ngx = server();
     chown $uid, -1, $ngx->path('data');
     (my $late = $ngx->conf_text) =~ s/^(user nobody [^\n]*;)(.*)$/$2\n$1/ms;

@@ -1,5 +1,5 @@
-# Our module beside every other one that is installed: an ad is served and its
-# pixel counted, and the others' handlers and filters work too.
+# The module together with every other installed one: an ad is served and its pixel counted, and the
+# handlers and filters of the others work as well.
 use strict;
 use warnings;
 
@@ -8,8 +8,8 @@ use File::Basename qw(basename);
 use Test::More;
 use AdsTest::Load;
 
-# Each file says what to load, in an order that works: Debian numbers them by
-# need (the development kit first), so the order is that of /etc when it is there.
+# Each file loads its module, in an order that works: Debian numbers them by dependency (the
+# development kit first), so the order is that of /etc if it exists.
 my $folder = $ENV{ADS_TEST_MODULES} // '/usr/share/nginx/modules-available';
 my @files  = sort { rank($a) <=> rank($b) || $a cmp $b } glob "$folder/*.conf";
 
@@ -33,7 +33,7 @@ plan skip_all => 'TEST_NGINX_LOAD_MODULES names no module' unless @ours;
 plan skip_all => "Debian's modules load into Debian's nginx only" if $ENV{TEST_NGINX_BINARY};
 note 'with ' . join ' ', map { basename($_) } @modules;
 
-# What a module needs to have something to do, for those that are there.
+# The configuration that makes a module do something, for the installed ones.
 my %locations = (
     ngx_nchan_module                    => 'location = /sub { nchan_pubsub; nchan_channel_id x; }',
     ngx_http_echo_module                => 'location = /echo { echo hello; }',

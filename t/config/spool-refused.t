@@ -1,5 +1,5 @@
-# A spool that cannot work, or a catalog that is not a file, is refused by nginx -t, at the start and
-# by a reload; nginx that runs goes on as it was.
+# An unusable spool, or a catalog that is not a regular file, is refused by nginx -t, at the start
+# and by a reload; a running nginx continues unchanged.
 use strict;
 use warnings;
 
@@ -11,7 +11,7 @@ use AdsTest::Nginx ();
 
 my $nobody = $> == 0 ? 'nobody' : undef;
 
-# nginx -t with this configuration: its exit code and what it says.
+# nginx -t with this configuration: its exit code and output.
 sub tested {
     my ($ngx) = @_;
     my ($out, $binary) = ('', AdsTest::Conf::binary());
@@ -21,7 +21,7 @@ sub tested {
     return ($? >> 8, $out);
 }
 
-# Each makes something wrong in a prefix, and returns arguments for ads_nginx.
+# Each breaks something in a prefix, and returns arguments for ads_nginx.
 my @wrong = (
     [ 'a missing parent', qr/\[emerg\] .*ads: invalid value ".*none\/spool" in "ads_spool": .*none.*No such file/, sub { ('none/spool') } ],
     [ 'a file in its place', qr/\[emerg\] .*ads: invalid value ".*\/occupied" in "ads_spool": not a folder/, sub { $_[0]->write_file('occupied', 'x'); ('occupied') } ],
@@ -62,7 +62,7 @@ for my $case (@wrong) {
         my $from = $ngx->log_size;
         $ngx->reload(raw_conf => $bad, expect_fail => 1);
         like $ngx->error_log($from), $message, 'a reload is refused';
-        like $ngx->get('/spot/serve?placement=top')->{body}, qr/"impression_url"/, 'nginx goes on';
+        like $ngx->get('/spot/serve?placement=top')->{body}, qr/"impression_url"/, 'nginx continues';
         is status($ngx)->{events}{dropped}, 0, 'and writes its events';
         $ngx->stop;
     };
@@ -88,7 +88,7 @@ subtest 'a catalog without an end' => sub {
         isnt $exit, 0, "$path: nginx -t refuses";
         like $said, qr/cannot read ads_catalog "\Q$path\E": it is $why/, 'with the reason';
     }
-    # A catalog that becomes one while nginx runs.
+    # A catalog that stops being a regular file while nginx runs.
     $ngx->set_conf(raw_conf => $text);
     $ngx->start;
     my $generation = status($ngx)->{catalog}{generation};

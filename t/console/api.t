@@ -1,4 +1,4 @@
-# nginx-ads api behind a real nginx, on a real PostgreSQL: every operation with its answer checked
+# nginx-ads api behind a real nginx, on a real PostgreSQL: every operation, its response checked
 # against OpenAPI, every operation for every role, and what must be refused.
 
 use strict;
@@ -77,7 +77,7 @@ sub version { my ($path) = @_; return call('GET', $path, as => 'admin')->{header
 
 # ---- every operation -----------------------------------------------------------------------
 
-# operation, id, status, what more.
+# operation, id, status, further arguments.
 my %called;
 
 sub done {
@@ -110,7 +110,7 @@ my %new = (
     Experiment => { ad_group => 11, name => 'Other', variants => [ { creative => 111, share => 0.5 }, { creative => 112, share => 0.5 } ] },
 );
 my %made = map { $_ => done("create$_", undef, 201, body => $new{$_})->{id} } qw(Advertiser Campaign AdGroup Creative Placement Experiment);
-is $made{Placement}, 'bottom', 'ids are told';
+is $made{Placement}, 'bottom', 'ids are returned';
 
 done('updateAdvertiser', 'newcomer', 200, match => 1, body => { name => 'veteran' });
 $made{Advertiser} = 'veteran';
@@ -167,7 +167,7 @@ my $audit = done('audit', undef, 200, query => 'actor=admin&limit=5');
 is_deeply { map { $_->{actor} => 1 } @$audit }, { admin => 1 }, 'edits are of the user that nginx names';
 done('audit', undef, 200, query => "before=$audit->[-1]{version}");
 done('health', undef, 200);
-is_deeply done('me', undef, 200)->{role}, 'admin', 'who I am';
+is_deeply done('me', undef, 200)->{role}, 'admin', 'the identity of the caller';
 done('openapi', undef, 200);
 is_deeply [ grep { !$called{$_} } sort keys %operations ], [], 'every operation was called';
 
@@ -184,7 +184,7 @@ my %allowed = (
     nobody   => sub { 0 },
 );
 
-# Nothing is changed: what may be done fails at a version that is not there any more, or is a dry run.
+# Nothing is changed: allowed operations fail because of an outdated version, or are dry runs.
 sub try_it {
     my ($name, $user) = @_;
     my $operation = $operations{$name};
@@ -209,12 +209,12 @@ for my $user (sort keys %allowed) {
 is $pg->value('SELECT count(*) FROM ads.audit_log'), $logged, 'and nothing was changed';
 for my $user (qw(viewer operator manager admin carol)) {
     my %listed = map { $_ => 1 } @{ call('GET', '/me', as => $user)->{json}{operations} };
-    # Which objects an operator may update is seen when it tries.
+    # Whether an operator may update an object is checked when it tries.
     my @names = grep { $user ne 'operator' || !/^update/ } sort keys %operations;
     is_deeply [ grep { $listed{$_} xor $allowed{$user}->($_) } @names ], [], "$user is told so";
 }
 
-# PostgreSQL refuses as well: statements as they would be if the API forgot to check.
+# Refused by PostgreSQL.
 my @refused = (
     [ 'who reads cannot write', 'ads_report', "UPDATE ads.campaigns SET name = 'x' WHERE id = 1" ],
     [ 'an operator renames nothing', 'ads_operator', "UPDATE ads.campaigns SET name = 'x' WHERE id = 1" ],
@@ -255,7 +255,7 @@ is $budget->({ name => 'Mine' })->{status}, 403, 'and changes nothing else';
 is $budget->({ budget => undef })->{status}, 403, 'nor takes it away';
 is $budget->({ budget => { amount_cents => 900, type => 'lifetime' } })->{status}, 403, 'nor makes it another';
 
-# An advertiser sees its own, and of others not even that they are there.
+# An advertiser sees its own objects only; others appear not to exist.
 is_deeply [ map { $_->{advertiser} } @{ call('GET', '/campaigns', as => 'dave')->{json} } ], ['other'], 'its own campaigns';
 is_deeply [ map { $_->{advertiser} } @{ call('GET', '/campaigns?advertiser=acme', as => 'dave')->{json} } ], ['other'], 'whatever it asks for';
 is_deeply [ map { $_->{campaign} } @{ call('GET', '/ad-groups', as => 'dave')->{json} } ], [2], 'its own ad groups';
@@ -274,8 +274,8 @@ for my $path (qw(/campaigns/1 /ad-groups/11 /creatives/111 /experiments/1 /exper
 my $before = version('/campaigns/2');
 is call('PATCH', '/campaigns/2', as => 'manager', body => { name => 'December' }, headers => { 'If-Match' => $before })->{status}, 200, 'one of two is first';
 my $late = call('PATCH', '/campaigns/2', as => 'admin', body => { name => 'January' }, headers => { 'If-Match' => $before });
-is $late->{status}, 412, 'the other one is told';
-is_deeply [ map { [ $_->{actor}, $_->{changes}[0]{fields} ] } @{ $late->{json}{error}{changes} } ], [ [ 'manager', [ { field => 'name', before => 'Winter', after => 'December' } ] ] ], 'who changed what';
+is $late->{status}, 412, 'the other change is reported';
+is_deeply [ map { [ $_->{actor}, $_->{changes}[0]{fields} ] } @{ $late->{json}{error}{changes} } ], [ [ 'manager', [ { field => 'name', before => 'Winter', after => 'December' } ] ] ], 'the history';
 fits('updateCampaign', $late);
 is qq{"$late->{json}{error}{version}"}, version('/campaigns/2'), 'and the version to go on from';
 is call('PATCH', '/campaigns/2', as => 'admin', body => { name => 'January' }, headers => { 'If-Match' => qq{W/"$late->{json}{error}{version}"} })->{status}, 200, 'also weakened by nginx';
@@ -283,10 +283,10 @@ is call('PATCH', '/campaigns/2', as => 'admin', body => { name => 'x' })->{statu
 is call('PATCH', '/campaigns/2', as => 'admin', body => { name => 'x' }, headers => { 'If-Match' => $_ })->{status}, 400, "nor with $_" for '*', '1', '""', '"1", "2"';
 my $below = version('/campaigns/2');
 done('updateAdGroup', 21, 200, match => 1, body => { weight => 7 });
-isnt version('/campaigns/2'), $below, 'what is below a campaign is a part of it';
+isnt version('/campaigns/2'), $below, 'the parts of a campaign belong to it';
 
 my $dry = call('PATCH', '/campaigns/2?dry_run=1', as => 'admin', body => { name => 'Dry' }, headers => { 'If-Match' => version('/campaigns/2') });
-is_deeply [ $dry->{status}, $dry->{json}{changes}[0]{fields}[0]{after} ], [ 200, 'Dry' ], 'a dry run tells what it would change';
+is_deeply [ $dry->{status}, $dry->{json}{changes}[0]{fields}[0]{after} ], [ 200, 'Dry' ], 'a dry run returns the changes';
 is call('GET', '/campaigns/2', as => 'viewer')->{json}{name}, 'January', 'and changes nothing';
 
 # ---- wrong input ---------------------------------------------------------------------------
@@ -320,7 +320,7 @@ for my $case (@cases) {
     next if !$res->{json};
     is_deeply [ AdsTest::Schema::faults($res->{json}, { '$ref' => '#/components/schemas/Error' }, $description) ], [], 'with an error as described';
 }
-is call('PUT', '/campaigns/1', as => 'admin', body => '{}')->{headers}{allow}, 'GET, PATCH', 'a wrong method is told the right ones';
+is call('PUT', '/campaigns/1', as => 'admin', body => '{}')->{headers}{allow}, 'GET, PATCH', 'a wrong method gets the list of allowed ones';
 my $head = call('HEAD', '/campaigns/1', as => 'viewer');
 is_deeply [ $head->{status}, $head->{body} ], [ 200, '' ], 'HEAD';
 
@@ -379,7 +379,7 @@ like scgi(packed((grep { $_ ne 'ADS_USER' && $_ ne 'eve' } @good), ADS_PROOF => 
 like scgi(packed(CONTENT_LENGTH => 2 << 20, @good[ 2 .. 11 ])), qr/^Status: 413\r\n/, 'a body that is too large';
 like scgi($_), qr/^(?:Status: 4\d\d\r\n|\z)/, 'broken' for '', 'x', ':', '0:,', '5:abc,', '99999999:', '10:' . "a\0" x 5 . ',', "GET / HTTP/1.0\r\n\r\n",
     packed(CONTENT_LENGTH => 'x'), packed(CONTENT_LENGTH => -1), packed('', ''), packed(CONTENT_LENGTH => 0) . 'more', '-1:,', packed(@good) =~ s/,\z/;/r;
-is call('GET', '/me', as => 'viewer')->{status}, 200, 'and it goes on';
+is call('GET', '/me', as => 'viewer')->{status}, 200, 'and it continues';
 
 # ---- many at a time ------------------------------------------------------------------------
 
@@ -387,7 +387,7 @@ my @children = map {
     my $n   = $_;
     my $pid = fork // die "fork: $!";
     if (!$pid) {
-        # It must not go on as the test.
+        # The child must not continue the test.
         my @asked = eval {
             (map({ call('GET', $_, as => 'viewer')->{status} } ('/campaigns', '/why', "/campaigns/@{[ 1 + $n % 2 ]}/why", '/report?by=day') x 2),
                 call('POST', '/decide', as => 'viewer', body => { placements => ['top'] })->{status});
@@ -396,7 +396,7 @@ my @children = map {
     }
     $pid;
 } 1 .. 6;
-is_deeply [ map { waitpid $_, 0; $? } @children ], [ (0) x 6 ], 'six who ask at once';
+is_deeply [ map { waitpid $_, 0; $? } @children ], [ (0) x 6 ], 'six concurrent requests';
 
 # ---- its life ------------------------------------------------------------------------------
 
@@ -412,19 +412,19 @@ is call('GET', '/campaigns', as => 'viewer')->{status}, 200, 'and is back with i
 
 is $api->stop_api, 0, 'it ends in order';
 ok !-e $api->socket, 'without its socket';
-is call('GET', '/me', as => 'viewer')->{status}, 502, 'nginx tells that it is not there';
+is call('GET', '/me', as => 'viewer')->{status}, 502, 'nginx reports that it is down';
 $api->start_api;
 $api->stop_api('KILL');
 ok -S $api->socket, 'one that was killed leaves its socket';
 $api->start_api;
 is call('GET', '/me', as => 'viewer')->{status}, 200, 'which the next one replaces';
 my $second = qx{$command api run --proof @{[ $api->{ngx}->path('conf/proof') ]} --socket @{[ $api->socket ]} 2>&1};
-is $? >> 8, 3, 'while one listens there is no second one';
+is $? >> 8, 3, 'while one listens a second one is refused';
 like $second, qr/another process listens/, 'and it says why';
 chmod 0644, $api->{ngx}->path('conf/proof');
 my $open = qx{$command api run --proof @{[ $api->{ngx}->path('conf/proof') ]} --socket $folder/s 2>&1};
 is $? >> 8, 1, 'a proof that others may read is refused';
-like $open, qr/chmod 600/, 'with what to do';
+like $open, qr/chmod 600/, 'with a remedy';
 $api->finish;
 is_deeply [ $api->{ngx}->problems(allow => [qr/api\.sock|user "admin": password mismatch|no user\/password/]) ], [], 'clean log and exit';
 

@@ -1,5 +1,5 @@
-# What the sanitiser leaves of the hostile vectors, in a real browser without any
-# other wall around it: no script runs, nothing but https images is asked for.
+# The sanitized hostile vectors, in a real browser without any other protection: no script runs, and
+# only https images are requested.
 
 use strict;
 use warnings;
@@ -57,8 +57,8 @@ utf8::decode($_->{html}) for @clean;
 
 # ---- a page with all of them, three ways ---------------------------------------------
 
-# The markup as a part of the page, put in as innerHTML at several places, and in
-# a frame of the same origin. The page itself is proof that a script would be seen.
+# The markup as a part of the page, inserted by innerHTML at several places, and in a frame of the
+# same origin. The page itself proves that a script would be detected.
 my $static = join '', map {"<div class=vector>$_->{html}</div>\n"} @clean;
 my $data   = $json->encode([map { $_->{html} } @clean]);
 $data =~ s/</\\u003c/g;
@@ -157,7 +157,7 @@ SKIP: {
     is $result->{control}, 1, 'a script would have been seen';
     is_deeply $result->{hits}, [], 'no script ran';
     is_deeply $result->{faults}, [], 'every element and attribute is of the policy, in every place';
-    is $result->{frame}, scalar @clean, 'and in a frame, too';
+    is $result->{frame}, scalar @clean, 'and also in a frame';
 }
 
 # ---- what was asked for ---------------------------------------------------------------------

@@ -1,4 +1,4 @@
-# nginx-ads creative: what it prints, where, and with which exit code.
+# nginx-ads creative: its output, streams and exit codes.
 
 use strict;
 use warnings;
@@ -27,7 +27,7 @@ is $out, "<p>Hi</p>\n", 'with the line feed that it has';
 write_file('a.html', '<p onclick=x>Hi <a href=HTTPS://a.example/>you</a><script>alert(1)</script><b style="color:red;position:fixed">!</b>');
 is run('creative', 'sanitize', 'a.html'), 0, 'so is markup with something to remove';
 is $out, qq{<p>Hi <a href="https://a.example/" $rel>you</a><b style="color: red">!</b></p>}, 'the rest is printed';
-is $err, <<'TEXT', 'and what was removed is told';
+is $err, <<'TEXT', 'and what was removed is reported';
 a.html: removed: onclick on <p>
 a.html: removed: <script> with its content
 a.html: removed: style declaration position
@@ -40,7 +40,7 @@ is $err, "nginx-ads: deep.html: refused: must be nested at most 256 deep.\n", 'a
 
 is run('creative', 'sanitize', 'a.html', 'deep.html', 'gone.html', 'a.html'), 3, 'of several the worst decides';
 is scalar(() = $out =~ /Hi /g), 2, 'the good ones are printed';
-like $err, qr/deep\.html: refused.*cannot read gone\.html/s, 'the others are told';
+like $err, qr/deep\.html: refused.*cannot read gone\.html/s, 'the others are reported';
 
 run_with("x<b \e[31m\x{7f}=1><\e]0;x\a>", 'creative', 'sanitize');
 unlike $err, qr/[\e\a\x7f]/, 'what an author wrote does not steer the terminal';
@@ -89,12 +89,12 @@ is run_with('', 'creative', 'sanitize', '--batch'), 0, 'no line at all';
 is $out, '', 'has no answer';
 
 run_with("1\t" . 'A' x 5_000_000 . "\n2\tQQ==\n", 'creative', 'sanitize', '--batch');
-is $out, "1\t!must be base64\n2\tQQ==\n", 'a line that is too long has an answer, too' or diag substr $out, 0, 300;
+is $out, "1\t!must be base64\n2\tQQ==\n", 'also a line that is too long has an answer' or diag substr $out, 0, 300;
 
 run_with(join('', map { line($_, "<p>$_") } 1 .. 3000), 'creative', 'sanitize', '--batch');
 is $out, join('', map { line($_, "<p>$_</p>") } 1 .. 3000), 'thousands';
 
-# A program may keep it running and ask one by one.
+# A program may keep it running and send markups one by one.
 {
     my $pid = open3(my $to, my $from, '>&STDERR', $command, 'creative', 'sanitize', '--batch');
     $to->autoflush(1);
@@ -109,7 +109,7 @@ is $out, join('', map { line($_, "<p>$_</p>") } 1 .. 3000), 'thousands';
 
 is run('creative', 'sanitize', '--batch', '--json'), 2, 'either lines or JSON';
 is run('creative', 'sanitize', '--batch', 'gone'), 3, 'a batch that cannot be read';
-like $err, qr/^nginx-ads: cannot read gone: No such file/, 'is told';
+like $err, qr/^nginx-ads: cannot read gone: No such file/, 'is reported';
 
 # ---- all vectors ----------------------------------------------------------------------------
 
@@ -123,7 +123,7 @@ run_with($input, 'creative', 'sanitize', '--batch');
 my $once = $out;
 is scalar(() = $once =~ /\n/g), scalar @$vectors, 'every hostile vector has an answer';
 run_with($once, 'creative', 'sanitize', '--batch');
-is $out, $once, 'and what is clean stays as it is';
+is $out, $once, 'and clean markup is unchanged';
 my @live = grep { /<(?!\/?(?:a|img|p|div|span|strong|em|br|h[1-6]|ul|ol|li|b|i|u|s|small|sub|sup|blockquote|hr|table|t[rdh]|tbody|thead|tfoot|caption|col|colgroup|style)[ >])|<[^>]* (?:on\w+|srcset|srcdoc|action)=|(?:href|src)="(?!https:\/\/|\/[^\/\\]|\/"|\{click_url\}")/i }
     map { decode_base64((split /\t/, $_)[1] // '') =~ s/ alt="[^"]*"//gr } split /\n/, $once;
 is_deeply \@live, [], 'nothing in it is alive';

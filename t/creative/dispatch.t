@@ -1,7 +1,7 @@
-# nginx-ads dispatch, on a real PostgreSQL, with a TLS server of the test's in the part of
-# third parties: only what is allowed is ever connected to, slow, huge and broken answers
-# cost no more than their limits, each pixel is sent once by all dispatchers together, a
-# dispatcher that is killed loses none, and the nginx that serves knows nothing of it.
+# nginx-ads dispatch, on a real PostgreSQL, with a TLS server of the test as the third party:
+# connections go to allowed addresses only; slow, huge and broken responses cost no more than their
+# limits; each pixel is sent once by all dispatchers together; a dispatcher that is killed loses
+# none; and the nginx that serves is not affected.
 #
 # 127.1.0.0/16 is let in with --allow-address; the rest of 127/8 stands for a network of
 # our own. There are listeners that nobody may ever connect to.
@@ -33,10 +33,10 @@ is system(qw(sh -c), 'exec "$@" 2>/dev/null', 'sh', 'openssl', 'req', '-x509', '
     '-addext', 'basicConstraints=critical,CA:TRUE'), 0, 'a certificate'
     or BAIL_OUT('openssl');
 
-# Takes connections and never says a word.
+# Accepts connections and never responds.
 my $mute = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 100, Proto => 'tcp', Blocking => 0) or die $!;
 
-# A connection of whoever comes after nobody_came.
+# A connection accepted after nobody_came.
 sub nobody_came { 1 while $mute->accept; return }
 
 sub somebody_came {
@@ -93,24 +93,24 @@ close $huge;
 $third->start;
 my $tls = $third->port('tls');
 
-# Nobody may come here: not the checked port, not a checked address, not a proxy.
+# Not to be connected to: the forbidden port, a forbidden address, a proxy.
 my %forbidden;
 for my $place ([ '127.2.0.1', $tls ], [ '127.1.0.1', 443 ], [ '127.1.0.2', 443 ], [ '127.2.0.1', 443 ], [ '127.1.0.1', 80 ],
     [ '127.1.0.2', 80 ], [ '127.1.0.2', 8443 ], [ '127.0.0.1', 0 ])
 {
     my ($host, $port) = @$place;
-    # Low ports are not for everybody.
+    # Low ports need privileges.
     my $socket = IO::Socket::INET->new(LocalAddr => $host, LocalPort => $port, Listen => 50, Proto => 'tcp', Blocking => 0)
         or next;
     $forbidden{ $port ? "$host:$port" : 'proxy' } = $socket;
 }
-ok $forbidden{"127.2.0.1:$tls"} && $forbidden{proxy}, 'there are places that nobody may come to';
+ok $forbidden{"127.2.0.1:$tls"} && $forbidden{proxy}, 'there are forbidden listeners';
 
 sub trespassers {
     return join ' ', sort grep { $forbidden{$_}->accept } keys %forbidden;
 }
 
-# What was asked for since the last time, "address host uri".
+# The requests since the last call, as "address host uri".
 my $read = 0;
 
 sub seen {
@@ -133,12 +133,12 @@ my @names = map { ('--resolve', $_) } split ' ', 'a.example.com=127.1.0.1 b.exam
     mixed.example.com=127.1.0.1,127.2.0.1 other.example.net=127.1.0.1 two.example.com=127.1.0.3,127.1.0.1
     mapped.example.com=::ffff:127.2.0.1 pixel.tracker.example=127.1.0.1';
 my @network = ('--allow-address', "127.1.0.0/16:$tls", '--ca-file', "$dir/cert.pem");
-# Time enough for a busy machine; what is to run into it has a time of its own.
+# Long enough for a busy machine; tests of a timeout set their own.
 my @once = ('dispatch', 'run', '--once', '--verbose', @network, '--timeout', '20s', '--backoff', '10m');
 
 my $serve = 1;
 
-# A creative with that pixel, and impressions of it.
+# A creative with this pixel, and impressions of it.
 sub impressions {
     my ($creative, $url, $count) = @_;
     $db->run("INSERT INTO ads.creatives (id, ad_group_id, type, content, click_url, impression_url) VALUES
@@ -183,7 +183,7 @@ subtest 'a pixel is sent' => sub {
     like $uri, qr{^/ok\?c=7&g=12&k=31&p=home-top&t=@{[ $moment / 1000 ]}&i=&b=[0-9a-f]{16}$}, 'with its macros';
     like $agent, qr{^nginx-ads/\d}, 'by our own name';
     is $private, '-' x 3, 'with no referer, cookie or password';
-    like $err, qr/^\S+Z \[dispatch\] connecting to 127\.1\.0\.1:$tls for a\.example\.com$/m, '--verbose tells of the socket';
+    like $err, qr/^\S+Z \[dispatch\] connecting to 127\.1\.0\.1:$tls for a\.example\.com$/m, '--verbose shows the socket';
     is waiting(), 0, 'nothing is left';
     is days(), '1 0 0', 'and it is counted';
     is run(@once, @names, '--json'), 0, 'again';
@@ -197,7 +197,7 @@ subtest 'a pixel is sent' => sub {
     is scalar(keys %{ { map { $_ => 1 } @uris } }), 6, 'each its own';
 };
 
-subtest 'what is not allowed is not dialled' => sub {
+subtest 'forbidden addresses are not connected to' => sub {
     fresh('blocked');
     my %pixels = (
         40 => [ 'https://10.0.0.1/x',               qr/^blocked: 10\.0\.0\.1 is not public: a private network$/ ],
@@ -218,10 +218,10 @@ subtest 'what is not allowed is not dialled' => sub {
     like $dead->{$_}, $pixels{$_}[1], "$pixels{$_}[0] is blocked" for sort keys %pixels;
     is waiting(), 0, 'for good';
     is days(), "0 0 " . keys %pixels, 'and counted';
-    is_deeply [ seen() ], [], 'nobody was asked';
+    is_deeply [ seen() ], [], 'no server was connected to';
     unlike $err, qr/connecting/, 'no socket was opened';
-    like $err, qr/^\S+Z \[dispatch\] creative 43: https:\S+ is given up: blocked: must use port 443$/m, 'the log tells of each';
-    is trespassers(), '', 'nobody came where nobody may come';
+    like $err, qr/^\S+Z \[dispatch\] creative 43: https:\S+ is given up: blocked: must use port 443$/m, 'each is logged';
+    is trespassers(), '', 'no forbidden listener was connected to';
 };
 
 subtest 'redirects' => sub {
@@ -247,7 +247,7 @@ subtest 'redirects' => sub {
     impressions($_, "https://a.example.com/$pixels{$_}[0]") for sort keys %pixels;
     is run(@once, @names, '--redirects', 3), 0, 'with --redirects' or diag $err;
     my @seen = seen();
-    is scalar(grep { m{^127\.1\.0\.2\|b\.example\.com\|/ok\?hop=1\|[^|]*\|---\|200} } @seen), 1, 'the hop goes to the other host, without a referer';
+    is scalar(grep { m{^127\.1\.0\.2\|b\.example\.com\|/ok\?hop=1\|[^|]*\|---\|200} } @seen), 1, 'the redirect goes to the other host, without a referer';
     is scalar(grep { m{^127\.1\.0\.1\|a\.example\.com\|/ok\?relative=1\|} } @seen), 1, 'a relative one to the same';
     is scalar(grep { m{/chain/} } @seen), 4, 'no more of a chain than that';
     is scalar(grep { m{/circle} } @seen), 2, 'and a circle once round';
@@ -255,13 +255,13 @@ subtest 'redirects' => sub {
     for my $id (sort keys %pixels) {
         defined $pixels{$id}[1] ? like($dead->{$id}, $pixels{$id}[1], $pixels{$id}[0]) : ok(!exists $dead->{$id}, "$pixels{$id}[0] is sent");
     }
-    is trespassers(), '', 'nobody came where nobody may come';
+    is trespassers(), '', 'no forbidden listener was connected to';
     is_deeply [ grep { !/connecting to 127\.1\.0\.[12]:$tls / } grep { /connecting/ } split /\n/, $err ], [], 'no other socket was opened';
 };
 
 subtest 'a name that changes its mind' => sub {
     fresh('rebinding');
-    # Allowed at first; whoever asks again is led inside.
+    # The first answer is public, the second one private.
     impressions(80, 'https://rebind.example.com/ok?n={cachebuster}', 8);
     impressions(81, 'https://a.example.com/hop');
     my @rebind = map { ('--resolve', $_) } 'rebind.example.com=127.1.0.2', 'rebind.example.com=127.2.0.1', 'b.example.com=127.1.0.2', 'b.example.com=127.2.0.1', 'a.example.com=127.1.0.1';
@@ -272,7 +272,7 @@ subtest 'a name that changes its mind' => sub {
     run(@once, map { ('--resolve', $_) } 'rebind.example.com=127.2.0.1', 'rebind.example.com=127.1.0.2');
     like dead()->{80}, qr/127\.2\.0\.1 is not public/, 'the other way round it is blocked';
     is_deeply [ seen() ], [], 'without a connection';
-    is trespassers(), '', 'nobody came where nobody may come';
+    is trespassers(), '', 'no forbidden listener was connected to';
 };
 
 subtest 'answers' => sub {
@@ -289,11 +289,11 @@ subtest 'answers' => sub {
     is $out, "2 sent, 5 to be retried, 1 given up\n", 'ends' or diag $err;
     my ($bytes) = map { (split /\|/)[6] } grep { m{/huge} } wait_seen('/huge');
     cmp_ok $bytes, '<', 50 << 20, 'of 200 MB only a little is read';
-    is dead()->{94}, 'status 404', 'what is not there will not be there';
+    is dead()->{94}, 'status 404', '404 is permanent';
     my %error = map { $_->[0] => $_->[1] } $db->query('SELECT creative_id, error FROM ads.pixel_queue');
     like $error{91}, qr/headers are too long/,      'headers have an end';
     is   $error{92}, 'status 503',                 'a server with troubles is tried again';
-    is   $error{93}, 'status 429',                 'a busy one, too';
+    is   $error{93}, 'status 429',                 'also a busy one';
     like $error{95}, qr/certificate|no alternative/i,   'the certificate must be that of the name';
     like $error{97}, qr/^no address found for/,      'a name without an address may get one';
     is $db->value(q{SELECT bool_and(next_try BETWEEN now() + interval '5 min' AND now() + interval '15 min') FROM ads.pixel_queue}), 't', 'later';
@@ -303,7 +303,7 @@ subtest 'answers' => sub {
     $db->run(q{DELETE FROM ads.pixel_queue});
     impressions(98, 'https://a.example.com/ok');
     run('dispatch', 'run', '--once', '--allow-address', "127.1.0.0/16:$tls", @more, '--timeout', '20s');
-    like $db->value('SELECT error FROM ads.pixel_queue'), qr/certificate/i, 'and from somebody who is known';
+    like $db->value('SELECT error FROM ads.pixel_queue'), qr/certificate/i, 'and from a known client';
 };
 
 # nginx logs when the connection ends.
@@ -321,11 +321,11 @@ subtest 'silence' => sub {
     my $began = time;
     is run('dispatch', 'run', '--once', @network, @names, '--timeout', '1500ms', '--parallel', 40, '--backoff', '10m'), 0, 'a run';
     is $db->value('SELECT sum(sent) FROM ads.pixel_days WHERE creative_id = 101'), 40, 'those of others are sent';
-    is $db->value(q{SELECT string_agg(DISTINCT error, '|') FROM ads.pixel_queue}), 'timed out', 'who is silent is left';
+    is $db->value(q{SELECT string_agg(DISTINCT error, '|') FROM ads.pixel_queue}), 'timed out', 'a silent server is given up';
     is waiting(), 40, 'for another time';
     cmp_ok time - $began, '<', 60 * slow(), 'soon';
     like $err, qr/a\.example\.com is suspended for 30 s: timed out/, 'and then left alone';
-    # The breaker holds for a dispatcher's life: tries that it saves are not counted.
+    # The circuit breaker lasts as long as the dispatcher: skipped tries are not counted.
     $db->run('UPDATE ads.pixel_queue SET next_try = now(), tries = 0');
     run('dispatch', 'run', '--once', @network, @names, '--timeout', '1500ms', '--parallel', 6, '--backoff', '10m');
     is waiting(), 40, 'all are still there';
@@ -345,20 +345,20 @@ subtest 'an end' => sub {
     is waiting(), 0, 'and a last one';
     is dead()->{110}, 'status 503, after 2 tries', 'the reason is kept';
     is run('dispatch', 'status'), 0, 'status';
-    like $out, qr/^waiting 0, of which 0 due and 0 under way\ntoday   1 sent, 1 retried, 1 given up\ndead    1\n  1 of creative 110: status 503, after 2 tries\n$/, 'tells it';
+    like $out, qr/^waiting 0, of which 0 due and 0 under way\ntoday   1 sent, 1 retried, 1 given up\ndead    1\n  1 of creative 110: status 503, after 2 tries\n$/, 'reports it';
     run('dispatch', 'status', '--json');
     is_deeply json($out), { waiting => 0, due => 0, taken => 0, oldest_seconds => 0, dead => 1, sent_today => 1, retried_today => 1, dead_today => 1,
-        reasons => [ { creative => 110, error => 'status 503, after 2 tries', pixels => 1 } ] }, 'in JSON, too';
+        reasons => [ { creative => 110, error => 'status 503, after 2 tries', pixels => 1 } ] }, 'also in JSON';
     is run('dispatch', 'retry'), 2, 'retry wants to know of what';
     run('dispatch', 'retry', '--creative', 5);
-    is $out, "0 pixels queued again\n", 'of another creative there is none';
+    is $out, "0 pixels queued again\n", 'another creative has none';
     run('dispatch', 'retry', '--creative', 'Broken');
     is $err, qq(nginx-ads: there is no creative "Broken".\n), 'nor one of that name';
     run('dispatch', 'retry', '--creative', 110, '--json');
     is_deeply json($out), { queued => 1 }, 'it may be queued again';
     is $db->value('SELECT tries FROM ads.pixel_queue'), 0, 'with all its tries';
     is $db->value('SELECT count(*) FROM ads.dead_pixels'), 0, 'and is not dead any more';
-    # One that kills whoever takes it must not go on for ever.
+    # A pixel that crashes its dispatcher must not be retried for ever.
     $db->run('UPDATE ads.pixel_queue SET tries = 6');
     run(@once, @names);
     is dead()->{110}, 'its dispatcher died, 6 times', 'what kills its dispatcher has an end';
@@ -435,19 +435,19 @@ subtest 'killed in the middle' => sub {
     is $db->value('SELECT count(*) FROM ads.pixel_queue WHERE next_try > now()'), 10, 'until its lease ends';
     $db->run('UPDATE ads.pixel_queue SET next_try = now()');
     is run(@once, @names), 0, 'then';
-    is $out, "10 sent, 0 to be retried, 0 given up\n", 'the rest is sent, too';
+    is $out, "10 sent, 0 to be retried, 0 given up\n", 'also the rest is sent';
     is waiting(), 0, 'all is done';
     is days(), '30 0 0', 'and counted once';
 
-    # Who comes back after its time settles nothing that is another's.
+    # A dispatcher whose lease has ended cannot finish a pixel that another one holds.
     impressions(141, 'https://a.example.com/ok');
     my ($id) = $db->row(q{SELECT id FROM ads.take_pixels('late', 1, interval '1 h')});
     $db->run('UPDATE ads.pixel_queue SET next_try = now()');
     $db->run(q{SELECT FROM ads.take_pixels('other', 1, interval '1 h')});
-    is $db->value("SELECT ads.settle_pixels('late', '{$id}', '{1}', '{sent}', '{0}', '{NULL}')"), 0, 'a lease that has ended';
-    is $db->value("SELECT ads.settle_pixels('other', '{$id}', '{1}', '{sent}', '{0}', '{NULL}')"), 0, 'an earlier try';
+    is $db->value("SELECT ads.finish_pixels('late', '{$id}', '{1}', '{sent}', '{0}', '{NULL}')"), 0, 'a lease that has ended';
+    is $db->value("SELECT ads.finish_pixels('other', '{$id}', '{1}', '{sent}', '{0}', '{NULL}')"), 0, 'an earlier try';
     is waiting(), 1, 'is worth nothing';
-    is $db->value("SELECT ads.settle_pixels('other', '{$id}', '{2}', '{sent}', '{0}', '{NULL}')"), 1, 'only who has it may say';
+    is $db->value("SELECT ads.finish_pixels('other', '{$id}', '{2}', '{sent}', '{0}', '{NULL}')"), 1, 'only the holder can finish it';
     unlink "$dir/now";
 };
 
@@ -460,7 +460,7 @@ subtest 'PostgreSQL goes and comes' => sub {
     wait_until { waiting() == 0 } 60, 'it to go on';
     is days(), '5 0 0', 'all are sent';
     is stopped($pid), 0, 'it ends well';
-    like read_file("$dir/log"), qr/\[dispatch\] connected to PostgreSQL again/, 'and tells of it';
+    like read_file("$dir/log"), qr/\[dispatch\] connected to PostgreSQL again/, 'and reports it';
 };
 
 # ---- the nginx that serves ---------------------------------------------------------------------
@@ -515,8 +515,8 @@ for my $wrong (
 $pg->run(q{CREATE ROLE reader LOGIN IN ROLE ads_report}, dbname => 'postgres');
 is run('dispatch', 'status', '--database', $db->conninfo(user => 'reader')), 0, 'a reader may see the status';
 is run(@once, '--database', $db->conninfo(user => 'reader')), 3, 'but send nothing';
-like $err, qr/GRANT ads_admin/, 'and is told what it takes';
+like $err, qr/GRANT ads_admin/, 'with what is required';
 
-is trespassers(), '', 'nobody came where nobody may come, all the time';
+is trespassers(), '', 'no forbidden listener was connected to, in the whole test';
 $third->stop;
 done_testing;

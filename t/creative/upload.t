@@ -1,5 +1,5 @@
-# nginx-ads creative upload: real images get a name of their content and are served by
-# nginx; whatever only looks like one, or like more than one, is refused.
+# nginx-ads creative upload: real images get a name made of their content and are served by nginx;
+# files that only look like an image, or are of two types at once, are refused.
 
 use strict;
 use warnings;
@@ -132,7 +132,7 @@ for my $name (sort keys %bad) {
     like $err, qr/^nginx-ads: \Q$name\E: refused: [^\n]*\.\n\z/, 'in a sentence';
     like $err, $bad{$name}[1], 'that says why';
 }
-# Any single byte missing, and any beginning of an image, is no image.
+# A file with any byte missing, or truncated anywhere, is not an image.
 my @odd;
 for my $image ([ png => $png ], [ gif => $gif ], [ webp => $lossy ]) {
     my ($type, $bytes) = @$image;
@@ -146,10 +146,10 @@ is upload('large.gif'), 1, 'a large file';
 like $err, qr/it has 3,000,042 bytes, at most 2,097,152 are allowed/, 'is not even read';
 is upload('--max-bytes', 41, 'd.gif'), 1, 'the limit may be lower';
 is upload('.'), 1, 'a folder is not a file';
-is upload('missing.png'), 3, 'nor is what is not there';
+is upload('missing.png'), 3, 'nor is a missing file';
 is_deeply [ stored() ], \@before, 'nothing of that is stored, and no draft is left';
 is upload('--json', 'd.gif', 'svg.svg', 'missing.png'), 3, 'of several the worst decides';
-is_deeply [ map { $_->{ok} ? 1 : 0 } @{ json($out) } ], [ 1, 0, 0 ], 'each is told of';
+is_deeply [ map { $_->{ok} ? 1 : 0 } @{ json($out) } ], [ 1, 0, 0 ], 'each is reported';
 is upload('--url', 'img', 'd.gif'), 2, 'an invalid prefix';
 is upload(), 2, 'no file';
 $exit = system "$command creative upload --folder $dir/nowhere d.gif 2>.err";
@@ -168,8 +168,8 @@ for my $name ('a.png', 'b.jpg', 'd.gif', 'e.webp', 'h.avif') {
     my $answer = $ngx->get(json($out)->{url});
     is "$answer->{status} $answer->{headers}{'content-type'}", '200 image/' . $good{$name}[1], "$name is served with its type";
     is $answer->{body}, $good{$name}[0], 'byte by byte';
-    is $answer->{headers}{'x-content-type-options'}, 'nosniff', 'nobody guesses';
-    like $answer->{headers}{'cache-control'}, qr/immutable/, 'and nobody asks again';
+    is $answer->{headers}{'x-content-type-options'}, 'nosniff', 'names are not guessed';
+    like $answer->{headers}{'cache-control'}, qr/immutable/, 'and is not requested again';
 }
 is $ngx->get('/img/page.html')->{status}, 404, 'nothing else is served from there';
 $ngx->stop;

@@ -1,4 +1,4 @@
-# nginx-ads url: what it prints, where, and with which exit code.
+# nginx-ads url: its output, streams and exit codes.
 
 use strict;
 use warnings;

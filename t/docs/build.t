@@ -1,5 +1,5 @@
-# scripts/build-module: what makes it configure anew. nginx's source tree is a stand-in here,
-# whose configure writes down how it was called.
+# scripts/build-module: when it configures again. nginx's source tree is replaced by one whose
+# configure records its arguments.
 use strict;
 use warnings;
 
@@ -40,7 +40,7 @@ copy($_, "$dir/original/$_") or die "$_: $!" for qw(scripts/build-module scripts
 chmod 0755, "$dir/original/scripts/$_" for qw(build-module progress);
 put("original/src/$_", '') for 'a.cpp', 'ngx/endpoint/clock.cpp';
 
-# What the module is built from, and how often it has been configured.
+# The sources of the module, and how often it has been configured.
 sub built {
     my ($tree, %env) = @_;
     local %ENV = (%ENV, NGINX_SRC => "$dir/nginx", %env);
@@ -63,7 +63,7 @@ is_deeply [ built('copy', CC => 'clang', ADS_TEST_CLOCK => 1) ], [ 'copy clang c
 put('copy/src/b.cpp', '');
 is_deeply [ built('copy', CC => 'clang', ADS_TEST_CLOCK => 1) ], [ 'copy clang clock=1', 5 ], 'a new source file';
 
-# What does not know of the test clock is compiled once for both modules.
+# Code without the test clock is compiled once for both modules.
 my $tree = "$dir/original";
 local $ENV{NGINX_SRC} = "$dir/nginx";
 is system("$tree/scripts/build-module $tree/build/module"), 0, 'the module';

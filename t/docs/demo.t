@@ -1,4 +1,4 @@
-# The demo of `make run`, as scripts/run starts it: what its page promises.
+# The demo of `make run`, as scripts/run starts it: everything that its page promises.
 use strict;
 use warnings;
 
@@ -17,7 +17,8 @@ use AdsTest::Process qw(alive free_port spawn wait_until);
 my $module = abs_path($ENV{TEST_NGINX_LOAD_MODULES} // 'build/ngx_http_ads_module.so');
 my $port   = free_port();
 
-# A tree with what scripts/run needs of this one, so that no demo that runs here is disturbed. What it would build is there.
+# A copy of what scripts/run needs, so that a running demo is not disturbed. What it would build is
+# there.
 in_folder();
 system('cp', '-R', "$home/conf", "$home/scripts", '.') == 0 or die 'cp';
 make_path('build', 'bin');
@@ -52,7 +53,7 @@ sub json { return JSON::PP::decode_json(get(@_)->{body}) }
 sub serve { return json("/spot/serve?debug=1&$_[0]", $_[1]) }
 sub catalog { return json('/console/status')->{catalog} }
 
-# What became of a group: "served" or the reason against it.
+# The outcome for a group: "served" or the reason for its refusal.
 sub verdict {
     my ($answer, $placement, $group) = @_;
     my ($one) = grep { $_->{placement} eq $placement } @{ $answer->{debug} };
@@ -60,7 +61,7 @@ sub verdict {
     return $candidate->{reason};
 }
 
-# Why a text is no well-formed XML, for what stands in our pictures; undef if it is.
+# The error if a text is not well-formed XML, for the syntax used in our pictures; else undef.
 sub xml_fault {
     my ($text) = @_;
     return 'a bare &' if $text =~ /&(?!(?:amp|lt|gt|quot|apos|#\d+);)/;
@@ -164,7 +165,7 @@ subtest 'a hundred clicks' => sub {
         $last = get($ad->{click_url});
         $codes{ $last->{status} }++;
     }
-    is_deeply \%codes, { 200 => 200, 302 => 100 }, 'none too many';
+    is_deeply \%codes, { 200 => 200, 302 => 100 }, 'not too many';
     my ($landing, $id) = $last->{headers}{location} =~ m{^http://localhost:$port(/landing\.html\?brand=\w+&click=([\w-]{96}))$};
     is get($landing)->{status}, 200, 'they lead to a page';
     is get("/spot/conversion?t=$id")->{status}, 200, 'from which a conversion counts';
@@ -184,7 +185,7 @@ subtest 'in a browser' => sub {
     is scalar @cards, 3, 'the panel shows each place';
     is scalar(grep { m{<li class="step done">pixel counted</li>} } @cards), 3, 'and that its pixel was counted';
     is join(' ', map { m{<h3>(.*?)</h3>} } @cards[0, 2]), 'Fjordlight Ferries Fjordlight Ferries', 'the sponsor is there';
-    like $cards[0], qr{<code class="reason-lost">lost</code>}, 'and who was not served, by reason';
+    like $cards[0], qr{<code class="reason-lost">lost</code>}, 'and refusals, by reason';
     my $log = read_file('browser.log');
     is_deeply [ $log =~ /^.*CONSOLE.*$/mg ], [], 'nothing in the console';
     is_deeply [ substr(read_file('build/demo/logs/access.log'), $size) =~ /^.*" [45]\d\d .*$/mg ], [], 'and no request failed';
@@ -210,7 +211,7 @@ subtest 'live edits' => sub {
     ok wait_until(sub { !catalog()->{error} && verdict(serve('placement=home-side'), 'home-side', 61) ne 'status' }, 60), 'is back';
     is put('{}', { Host => 'rebound.example' }), 403, 'not under the name of another site';
     is get('/catalog.json')->{body}, $text, 'nor has that changed anything';
-    is $http->request('DELETE', '/catalog.json')->{status}, 405, 'and nobody deletes it';
+    is $http->request('DELETE', '/catalog.json')->{status}, 405, 'and it is not deleted';
     is put($text . "\n"), 204, 'an edit';
 };
 

@@ -1,4 +1,5 @@
-# make install, into a folder of its own: what the README names is there, and nginx takes it.
+# make install into a temporary folder: the files that the README names are there, and nginx accepts
+# them.
 use strict;
 use warnings;
 
@@ -27,7 +28,7 @@ my @names = qw(usr/lib/nginx/modules/ngx_http_ads_module.so usr/bin/nginx-ads us
 push @names, map { "usr/share/nginx-ads/console/$_" } qw(console.js style.css icon.svg) if -e 'build/console/console.js';
 push @names, map { "usr/share/nginx-ads/$_" } qw(tag.js tag-consent.js tag-debug.js tag/package.json tag/index.js tag/index.d.ts) if -e 'build/tag/tag.js';
 is_deeply [ grep { !-s "$root/$_" } @names ], [], 'puts all in its place';
-ok !-e "$root/etc/nginx-ads/secret", 'no key goes into a package';
+ok !-e "$root/etc/nginx-ads/secret", 'a package has no key';
 
 # ---- programs ----
 

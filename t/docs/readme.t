@@ -1,4 +1,4 @@
-# README.md: the commands that a reader can run, without a byte changed, in the folder of the sources.
+# README.md: its commands, unchanged, run in the source folder.
 use strict;
 use warnings;
 

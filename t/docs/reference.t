@@ -1,6 +1,6 @@
-# The reference says what the code says: every directive, variable, command and key of the catalog
-# has its entry, with the values of the code's own tables. Metrics and fields of the status are
-# compared in t/status/metrics.t.
+# The reference agrees with the code: every directive, variable, command and key of the catalog has
+# its entry, with the values of the code's own tables. Metrics and fields of the status are compared
+# in t/status/metrics.t.
 
 use strict;
 use warnings;
@@ -35,7 +35,7 @@ sub spew {
     return "$dir/$name";
 }
 
-# What a program says.
+# The output of a program.
 sub said {
     open my $out, '-|:encoding(UTF-8)', @_ or die "$_[0]: $!";
     local $/;
@@ -96,7 +96,7 @@ subtest 'commands' => sub {
     is_deeply \@missing, [], 'each is documented';
     my ($table) = $index =~ /^\| command \| what it does \|\n(.*?)\n\n/ms;
     my %tops = map { (split / /)[0] => 1 } @paths;
-    is_deeply [ grep { $table !~ /`(?:nginx-ads )?$_\b/ } sort keys %tops ], [], 'and stands in the table at the top';
+    is_deeply [ grep { $table !~ /`(?:nginx-ads )?$_\b/ } sort keys %tops ], [], 'and is in the table at the top';
 };
 
 # ---- the catalog ----------------------------------------------------------------------
@@ -183,7 +183,7 @@ for my $path (sort keys %objects) {
     };
 }
 
-subtest 'docs/catalog.md: what is wrong, and its message' => sub {
+subtest 'docs/catalog.md: errors and their messages' => sub {
     my (@files, @wanted);
     for my $path (sort keys %sections) {
         my ($table) = $sections{$path} =~ /^\| wrong \| message \|\n\|[-|]+\|\n(.*?)(?:\n\n|\z)/ms or fail "$path has a table";
@@ -227,7 +227,7 @@ EOP
     open my $out, '-|', 'python3', '-c', $script, $file, @good, @bad or die $!;
     chomp(my @said = <$out>);
     ok close $out, 'it is a schema (python3-jsonschema: scripts/setup test)';
-    is_deeply \@said, [ ('ok') x @good, ('bad') x @bad ], 'takes the examples, and refuses what is wrong';
+    is_deeply \@said, [ ('ok') x @good, ('bad') x @bad ], 'accepts the examples, and refuses errors';
 };
 
 subtest 'docs/examples' => sub {
@@ -243,7 +243,7 @@ subtest 'docs/examples' => sub {
             cmp_ok index($text, $one), '>=', 0, 'has ' . substr $one, 0, 50;
         }
     }
-    # What stands in every-key.json is every key.
+    # every-key.json has every key.
     for my $path (sort keys %objects) {
         my $object = object_at($base, $path);
         my %not    = ('$.campaigns[].ad_groups[].creatives[].content' => { markup => 1 }, '$.campaigns[].ad_groups[].pacing.goal' => { clicks => 1 });
@@ -253,8 +253,8 @@ subtest 'docs/examples' => sub {
 
 # ---- configurations -------------------------------------------------------------------
 
-# What the pages name and this machine does not have: files of a temporary folder, and variables
-# and hosts that nginx misses.
+# What the pages name and this machine lacks: files of a temporary folder, and variables and hosts
+# unknown to nginx.
 sub test_configuration {
     my ($http, $server) = @_;
     for (1 .. 8) {

@@ -1,4 +1,4 @@
-# docs/tutorial.md: its own commands, without a byte changed, in an empty folder.
+# docs/tutorial.md: its commands, unchanged, in an empty folder.
 use strict;
 use warnings;
 
@@ -50,7 +50,7 @@ my $pixel = qx{curl -s -o /dev/null -w '%{http_code}' 'http://127.0.0.1:$port$ad
 is $pixel, 200, 'its pixel';
 ok wait_until(sub { ($pg->value('SELECT sum(impressions) FROM ads.daily_spend') // 0) == 1 }, 60), 'is counted in PostgreSQL';
 
-# The nginx of this machine has not noticed: what belongs to one is all here.
+# The nginx of this machine is not affected: everything is in the test's folder.
 is_deeply [ grep { !-e } qw(nginx.pid access.log error.log body proxy fastcgi uwsgi scgi state spool) ], [], 'all files of nginx are in the folder';
 my $here = abs_path('.');
 is_deeply [ grep { m{^/(?!dev/)} && !m{^\Q$here/} } map { readlink // '' } glob "/proc/$master/fd/*" ], [], 'and it has no other open';

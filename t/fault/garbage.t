@@ -1,5 +1,5 @@
-# Random bytes to every location, huge headers and cookies, slow and rude
-# clients, while others are served: no crash, no alert, bounded memory.
+# Random bytes to every location, huge headers and cookies, slow and misbehaving clients, while
+# others are served: no crash, no alert, bounded memory.
 use strict;
 use warnings;
 
@@ -29,11 +29,11 @@ my $load = AdsTest::Load->start($ngx, connections => 2, next => mixed($template,
 
 sub pick { return $_[ rand @_ ] }
 
-# From a stock: at another place each time.
+# From a fixed buffer, each time at another offset.
 my $stock = join '', map { chr int rand 256 } 1 .. 1 << 17;
 sub bytes { return substr $stock, rand(length($stock) - $_[0]), $_[0] }
 
-# Bytes that may stand in a request line.
+# Bytes allowed in a request line.
 sub text { return bytes($_[0]) =~ tr/\0-\x20\x7f/a-z/r }
 
 sub mutated {
@@ -80,7 +80,7 @@ my @requests = (
 
 # --- who sends it --------------------------------------------------------------------
 
-# Polite: to the end. Rude: reset at once, or after a part. Slow: kept open.
+# Polite clients read to the end. Rude ones reset at once, or after a part. Slow ones stay open.
 my (@slow, %statuses);
 for my $try (1 .. $tries) {
     my $conn = $ngx->connection;
@@ -108,7 +108,7 @@ for my $try (1 .. $tries) {
         next;
     }
     $conn->close;
-    # Slow clients: a byte each, now and then.
+    # Slow clients send one byte now and then.
     for my $slow (grep { length $_->{left} } @slow) {
         syswrite $slow->{conn}{sock}, substr $slow->{left}, 0, 1, '';
     }
@@ -118,7 +118,7 @@ ok $statuses{200} && $statuses{400} && $statuses{405}, 'good, bad and forbidden 
 my @unexpected = grep { !/^(?:200|204|302|400|405|408|410|411|413|414|494|501|505)$/ } keys %statuses;
 is_deeply \@unexpected, [], 'every status is one that was meant';
 
-# The slow ones get their answers.
+# Slow clients get their responses.
 my $answered = 0;
 for my $slow (@slow) {
     $slow->{conn}->send_raw($slow->{left});
@@ -139,7 +139,7 @@ my $status = status($ngx);
 my $spool  = spool($ngx);
 is $spool->{torn} + $spool->{damaged}, 0, 'all segments are whole';
 is scalar(grep { $_ > 1 } values %{ $spool->{events} }), 0, 'no event is there twice';
-is $status->{events}{written}, scalar keys %{ $spool->{events} }, 'what is written is there';
+is $status->{events}{written}, scalar keys %{ $spool->{events} }, 'everything written is stored';
 is $status->{events}{dropped}, 0, 'nothing is dropped';
 is $status->{ad_groups}[0]{impressions}, scalar(grep { /^impression/ } keys %{ $spool->{events} }), 'and counted';
 is $status->{ad_groups}[0]{serves}, scalar(grep { /^serve/ } keys %{ $spool->{events} }), 'as are the serves';

@@ -1,5 +1,5 @@
-# kill -9 of workers at random moments under load: no answered event is lost,
-# none is in the spool twice, the counters follow, replays count nothing.
+# kill -9 of workers at random moments under load: no event that was answered is lost, none is in
+# the spool twice, the counters match, replays are not counted.
 use strict;
 use warnings;
 
@@ -25,7 +25,7 @@ for (1 .. $kills) {
 }
 $load->wait_for(50);
 my $result = $load->stop;
-settled($ngx, @killed);
+await_recovery($ngx, @killed);
 
 # --- lost 0, doubled 0 ----------------------------------------------------------
 
@@ -35,7 +35,7 @@ note @answered . ' answered, ' . @failed . ' failed';
 is scalar(grep { $_->[1] != 200 } @{ $result->{answered} }), 0, 'every answer is 200';
 cmp_ok scalar @failed, '<=', $kills * $connections, 'only requests of killed workers failed';
 
-# What is on disk, without the one serve that gave the template.
+# The events on disk, without the serve that provided the template.
 sub impressions {
     my $spool = spool($ngx);
     is $spool->{torn} + $spool->{damaged}, 0, 'all segments are whole';
@@ -68,7 +68,7 @@ is scalar(grep { $_->[1] == 200 } @{ $replay->{answered} }), scalar @answered, '
 is group($ngx, 12)->{impressions}, $counted, 'replays of all answered tokens count nothing';
 is_deeply [ same_events(impressions(), $before) ], [], 'and write nothing';
 
-# A client that got no answer asks again: then it is there, once.
+# A client that got no response repeats its request: afterwards the event is stored once.
 $replay = AdsTest::Load->start($ngx, connections => $connections, next => each_of(@failed))->wait_end;
 is scalar(grep { $_->[1] == 200 } @{ $replay->{answered} }), scalar @failed, 'each retry is answered with 200';
 my %all = map { event_of($_) => 1 } @answered, @failed;

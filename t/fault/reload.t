@@ -10,7 +10,7 @@ use AdsTest::Load;
 my $reloads = long() ? 100 : 40;
 my $warm_up = 20;
 
-# A document of some size, so that a compilation that is not given back shows.
+# A large document, so that a leaked compilation is noticeable.
 my $document = catalog(groups => [ 1 .. 2000 ]);
 my $ngx      = ads_nginx(workers => 2, zone => '16m', catalog => $document)->start;
 my $template = template($ngx);
@@ -19,7 +19,7 @@ $load->wait_for(50);
 
 my (@master, @workers);
 for my $round (1 .. $reloads) {
-    # Every other time with a new document: published, not only found equal.
+    # Every other time with a new document, so that it is published rather than found equal.
     $ngx->write_file('catalog.json', catalog(groups => [ 1 .. 2000 ], version => $round)) if $round % 2;
     $ngx->reload(wait_old => 1);
     $load->wait_for(60);
@@ -41,8 +41,8 @@ sub show_failed {
 
 # --- nothing leaks ------------------------------------------------------------
 
-# The most in the first third after the warm-up, the least in the last: what leaks is more in
-# each round, what an allocator keeps comes and goes.
+# The maximum of the first third after the warm-up and the minimum of the last: a leak grows in each
+# round, memory kept by the allocator varies.
 sub early_and_late {
     my ($rounds, $key) = @_;
     my @values = map { $_->{$key} } @{$rounds}[ $warm_up .. $#$rounds ];
@@ -50,14 +50,14 @@ sub early_and_late {
     return (max(@values[ 0 .. $third - 1 ]), min(@values[ @values - $third .. $#values ]));
 }
 
-# In kB for anon. A worker has open connections, and may be compiling in a thread at the
-# moment it is looked at.
+# In kB for anonymous memory. A worker has open connections, and the keeper may be compiling at the
+# moment of the measurement.
 my %slack = (
     master => { anon => 512, maps => 2, fds => 0 },
     worker => { anon => 512, maps => 8, fds => 8 },
 );
-# Between the two thirds every other reload publishes: if one copy of each document stayed,
-# this much would be there.
+# Between the two thirds every other reload publishes: one leaked copy of each document would add
+# this much.
 my $lost = length($document) / 1024 * ($reloads - $warm_up) / 3 / 2;
 cmp_ok $lost, '>', 2 * $slack{master}{anon}, 'a document that leaks would show' or diag "$lost kB";
 

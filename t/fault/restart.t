@@ -1,5 +1,5 @@
-# All processes die and nginx starts again; a binary upgrade; one that is taken
-# back. Counters, dedupe and tokens go on, nothing is counted twice.
+# All processes die and nginx starts again; a binary upgrade; an upgrade that is reverted. Counters,
+# dedupe and tokens continue, nothing is counted twice.
 use strict;
 use warnings;
 
@@ -28,7 +28,7 @@ sub impressions {
     return { map { $_ => $events->{$_} } grep { /^impression/ } keys %$events };
 }
 
-# Each answered event is there once and counted once, and replays change nothing.
+# Each answered event is stored once and counted once, and replays change nothing.
 sub ledger {
     my ($what, $slack) = @_;
     my $events  = impressions();
@@ -61,7 +61,7 @@ for my $round (1 .. $crashes) {
     keep($load->stop);
     $slack += @workers;
 
-    # As if the machine had stopped in the middle of a write.
+    # As after a power failure in the middle of a write.
     my ($open) = @{ spool($ngx)->{open} };
     ok $open, 'a segment is open after the crash';
     my $whole = -s $open;
@@ -70,7 +70,7 @@ for my $round (1 .. $crashes) {
     close $out;
 
     $ngx->start;
-    settled($ngx, @workers);
+    await_recovery($ngx, @workers);
     (my $closed = $open) =~ s/\.open$/.seg/;
     is -s $closed, $whole, 'the torn tail is cut';
     is spool($ngx)->{torn} + spool($ngx)->{damaged}, 0, 'all segments are whole';
@@ -83,7 +83,7 @@ my @workers = $ngx->worker_pids;
 $ngx->kill_all;
 $victim->{conn}->close;
 $ngx->start;
-settled($ngx, @workers);
+await_recovery($ngx, @workers);
 is impressions()->{ event_of($victim->{path}) }, 1, 'written before the crash';
 push @answered, $victim->{path};
 ledger('crash before the count', $slack);
@@ -115,7 +115,7 @@ $load->wait_for(100);
 $old = $ngx->master_pid;
 $ngx->upgrade_start;
 $load->wait_for(300);
-# Both have a zone of their own and publish the edit; new groups get one place each.
+# Both have their own zone and publish the edit; new groups get one slot each.
 my $from = $ngx->log_size;
 $ngx->write_file('catalog.json', catalog(groups => [ 12, 101 .. 140 ], version => 2, limits => 1));
 wait_until { 2 == (() = $ngx->error_log($from) =~ /published, generation/g) } 10, 'both to publish';

@@ -1,5 +1,5 @@
-# An experiment from its beginning to its end, with all parts: visitors of a real
-# nginx whose click rates are known, PostgreSQL, the scheduler, the command.
+# An experiment from start to end, with all parts: visitors of a real nginx with known click rates,
+# PostgreSQL, the scheduler, the command.
 use strict;
 use warnings;
 
@@ -28,7 +28,7 @@ my $ngx = ads_nginx(
 );
 in_folder();
 
-# Time goes on in steps of the test's.
+# The test moves the clock.
 $pg->run(<<'SQL');
 CREATE TABLE public.clock (ahead interval NOT NULL);
 INSERT INTO public.clock VALUES ('0');
@@ -56,7 +56,7 @@ sub ad {
 
 wait_until { my ($ad) = ad($ngx->connection); $ad && $ad->{experiment} } 20, 'the experiment to run';
 
-# So many people, each of whom sees the ad, some again, and clicks as is known of them.
+# This many visitors: each sees the ad, some twice, and clicks with the given probability.
 my (%people, %clicked);
 sub people {
     my ($count) = @_;
@@ -98,7 +98,7 @@ my $why = JSON::PP::decode_json($pg->value(q{SELECT after FROM ads.audit_log WHE
 like $why->{why}, qr/^creative 12 wins: [\d.]+ % against [\d.]+ % of creative 11, p = \S+ of 0\.05\.$/, 'the log says why';
 
 ok wait_until(sub { my @ads = map { (ad($ngx->connection))[0] } 1 .. 20; !grep { $_->{creative} != 12 || $_->{experiment} } @ads }, 60),
-    'all traffic goes to it';
+    'it gets all traffic';
 
 $ngx->stop;
 is_deeply [ $ngx->problems ], [], 'no alert, clean exit';

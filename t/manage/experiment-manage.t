@@ -1,5 +1,5 @@
-# nginx-ads experiment create, update, pause and the others, on a real PostgreSQL:
-# what each does, what is logged, and what is refused.
+# nginx-ads experiment create, update, pause and the other subcommands, on a real PostgreSQL: their
+# effect, what is logged, and what is refused.
 
 use strict;
 use warnings;
@@ -18,7 +18,7 @@ my $dir = in_folder();
 
 my $json = JSON::PP->new->utf8->canonical->allow_nonref;
 
-# A command that succeeds, with --json: what it prints.
+# Runs a command with --json that must succeed; returns its output.
 sub done {
     my @arguments = @_;
     run('experiment', @arguments, '--json');
@@ -73,7 +73,7 @@ is_deeply [ map { "$_->{change} $_->{object} $_->{id} $_->{name}" } @{ $made->{c
 is scalar(my @first = $watch->notified), 1, 'the edge is notified once';
 is logged() - $before, 3, 'a row in the log for it and for each variant';
 my $one = done('show', 1);
-is_deeply delete $one->{delivery}, { trials => 0 }, 'show tells how it goes';
+is_deeply delete $one->{delivery}, { trials => 0 }, 'show has the figures';
 is_deeply $one, { id => 1, name => 'Image or text', ad_group => 12, status => 'draft', metric => 'ctr', alpha => 0.05, min_sample => 1000,
     mde => 0.001, allocation => 'fixed', winner => undef, variants => [ map { { creative => $_, share => 0.5 } } 31, 32 ] },
     'with the defaults of the catalog';
@@ -113,7 +113,7 @@ is_deeply [ map { $_->{field} } @{ $made->{changes}[0]{fields} } ], [ 'min_sampl
 is logged() - $before, 3, 'a row for each that is changed';
 is scalar(my @once = $watch->notified), 1, 'one notification';
 is_deeply [ $db->row(q{SELECT actor, action, before ->> 'min_sample', after ->> 'min_sample' FROM ads.audit_log WHERE table_name = 'experiments' ORDER BY id DESC LIMIT 1}) ],
-    [ 'alice', 'update', 1000, 200 ], 'who did what';
+    [ 'alice', 'update', 1000, 200 ], 'the history';
 is done('update', 1, '--min-sample', 200)->{changed}, JSON::PP::false, 'doing it again changes nothing';
 is logged() - $before, 3, 'and is not logged';
 run('experiment', 'show', 1, '--json');
@@ -178,7 +178,7 @@ ok +(grep { $_->[1] eq 'variants.31.share' && !defined $_->[3] } @fields), 'and 
 run('experiment', 'history', 1, '--limit', 1);
 like $out, qr/^ *\d+  20\S+Z  carol  experiment 1 +verdict: none -> "stopped by hand"$/m, 'for people';
 run('ad-group', 'history', 12, '--all', '--json');
-ok +(grep { $_->{object} eq 'experiment' } map { @{ $_->{changes} } } @{ $json->decode($out) }), 'that of an ad group has it, too';
+ok +(grep { $_->{object} eq 'experiment' } map { @{ $_->{changes} } } @{ $json->decode($out) }), 'also that of an ad group has it';
 
 # ---- the table of statuses, as the manual has it --------------------------------------------
 
@@ -280,11 +280,11 @@ $before = digest();
 is run('experiment', 'update', 2, '--variants', '41,43'), 1, 'what has run keeps its variants when it is paused';
 like $err, qr/experiment 2 has run, /, 'and says so';
 is digest(), $before, 'nothing is written';
-is run('ad-group', 'archive', 13), 0, 'its ad group goes' or diag $err;
+is run('ad-group', 'archive', 13), 0, 'its ad group is archived' or diag $err;
 is run('experiment', 'resume', 2), 1, 'without it';
 is $err, "nginx-ads: experiment 2 cannot run: its ad group or campaign is archived.\n", 'it cannot run';
 
-# A number that edits of its campaign would not keep is not touched here.
+# An edit of the campaign would reset this number; this command must not change it.
 $db->run('UPDATE ads.campaigns SET budget_micro = 1234567890123456 WHERE id = 6');
 done('clone', 21, '--name', 'Exact');
 is $db->value('SELECT budget_micro FROM ads.campaigns WHERE id = 6'), '1234567890123456', 'the campaign stays as it is';
@@ -297,7 +297,7 @@ is run('experiment', @$_, '--db', $reader), 0, "who may only read: $_->[0]" or d
 $before = digest();
 for my $arguments ([ 'create', '--ad-group', 12, '--variants', '31,32' ], [ 'update', 4, '--name', 'x' ], [ 'start', 4 ], [ 'stop', 2 ], [ 'archive', 4 ]) {
     is run('experiment', @$arguments, '--db', $reader), 3, "but not $arguments->[0]";
-    like $err, qr/\Anginx-ads: permission denied.*GRANT ads_admin TO.*\n\z/, 'and is told what that needs';
+    like $err, qr/\Anginx-ads: permission denied.*GRANT ads_admin TO.*\n\z/, 'with the missing privilege';
 }
 is digest(), $before, 'nothing is written';
 $db->run('CREATE ROLE experiment_editor LOGIN IN ROLE ads_admin');

@@ -1,6 +1,6 @@
-# nginx-ads experiment, and the task that ends experiments: figures from the trials
-# that ads.ingest keeps, verdicts that hold however often one looks, and what a
-# verdict does to the catalog.
+# nginx-ads experiment, and the task that ends experiments: figures from the trials that ads.ingest
+# stores, verdicts that stay valid however often they are checked, and what a verdict changes in the
+# catalog.
 
 use strict;
 use warnings;
@@ -17,7 +17,7 @@ my $dir = in_folder();
 
 sub json { return JSON::PP->new->utf8->decode(shift) }
 
-# In each look it is ten minutes later.
+# The clock moves ten minutes between two checks.
 sub check {
     $pg->run(q{UPDATE public.clock SET at = at + interval '10 min'});
     return run('scheduler', 'tick');
@@ -43,7 +43,7 @@ UNION ALL SELECT 8, 170 + n, 17, 0.25 FROM generate_series(1, 4) n;
 COMMIT;
 SQL
 
-# As many trials and successes of a creative.
+# Stores this many trials and successes of a creative.
 sub trials {
     my ($experiment, $creative, $trials, $successes) = @_;
     $pg->run(<<"SQL");
@@ -56,7 +56,7 @@ SQL
 
 # ---- figures ----------------------------------------------------------------------------
 
-subtest 'trials are what ingest has kept' => sub {
+subtest 'trials are those of ingest' => sub {
     my $at = int($pg->value('SELECT extract(epoch FROM pg_catalog.now())') * 1000);
     my @events = map { $pg->event(type => 'impression', at => $at, serve => $_, ad_group => 16, creative => 161, experiment => 7, session => "s$_") } 1 .. 5;
     push @events, map { $pg->event(type => 'conversion', at => $at + 5, issued => $at, serve => $_, ad_group => 16, creative => 161, experiment => 7, session => "s$_") } 1 .. 2;
@@ -80,11 +80,11 @@ subtest 'the vectors' => sub {
     cmp_ok abs($b->{interval}[0] + 0.00039476315739458), '<', 1e-9, 'its interval';
     cmp_ok abs($result->{chi_square}{p} - 0.0282550877687541), '<', 1e-9, 'chi-square';
     is $a->{p}, undef, 'the first is what the others are compared with';
-    is "$result->{verdict}" . ($result->{winner} // ''), 'open', 'what a test at a fixed horizon calls a win is none';
+    is "$result->{verdict}" . ($result->{winner} // ''), 'open', 'a fixed-horizon win is not a verdict';
     check();
     is $pg->value('SELECT status FROM ads.experiments WHERE id = 3'), 'running', 'and does not end it';
     cmp_ok abs($pg->value('SELECT p FROM ads.experiment_looks WHERE experiment_id = 3') - 0.328806275039456), '<', 1e-9, 'the look is remembered';
-    # Less by chance: the least p of all looks stays.
+    # Fewer by chance: the smallest p of all checks is kept.
     trials(3, 122, 100_000, 1050);
     run('experiment', 'analyze', 3, '--json');
     cmp_ok abs(json($out)->{analysis}{variants}[1]{p} - 0.328806275039456), '<', 1e-9, 'p does not grow again';
@@ -107,9 +107,9 @@ subtest 'a winner' => sub {
     is join(' ', $pg->row('SELECT status, winner FROM ads.experiments WHERE id = 3')), 'completed 122', 'the experiment is over';
     is join(' ', $pg->column('SELECT weight FROM ads.creatives WHERE ad_group_id = 12 ORDER BY id')), '0 3 3 4',
         'the winner has the weights of all variants, other creatives keep theirs';
-    is scalar($ear->notified), 'ads_catalog', 'the edge is told';
+    is scalar($ear->notified), 'ads_catalog', 'nodes are notified';
     my $why = json($pg->value(q{SELECT after FROM ads.audit_log WHERE action = 'verdict' AND row_id = '3' AND actor = 'scheduler'}));
-    is $why->{winner}, 122, 'the log knows who won';
+    is $why->{winner}, 122, 'the log has the winner';
     like $why->{why}, qr/^creative 122 wins: 1\.500 % against 1\.000 % of creative 121, p = \S+ of 0\.05\.$/, 'and why';
     is $why->{variants}[1]{successes}, 1500, 'with the figures';
     check();
@@ -125,7 +125,7 @@ subtest 'no winner' => sub {
     trials(4, 131, 999, 10);
     trials(4, 132, 999, 300);
     check();
-    is $pg->value('SELECT status FROM ads.experiments WHERE id = 4'), 'running', 'too few trials say nothing';
+    is $pg->value('SELECT status FROM ads.experiments WHERE id = 4'), 'running', 'too few trials: no verdict';
     is $pg->value('SELECT count(*) FROM ads.experiment_looks WHERE experiment_id = 4'), 0, 'and such a look does not count';
     run('experiment', 'analyze', 4);
     like $out, qr/^too_few: each variant requires 1000 trials/m, 'which is said';
@@ -154,7 +154,7 @@ subtest 'start and stop' => sub {
     is run('experiment', 'start', 6), 1, 'once';
     like $err, qr/experiment 6 is running, and only a draft can be started/, 'and why';
     is run('experiment', 'stop', 6, '--winner', 121), 1, 'a winner from elsewhere';
-    like $err, qr/creative 121 is not a variant of experiment 6/, 'is none';
+    like $err, qr/creative 121 is not a variant of experiment 6/, 'is invalid';
     is run('experiment', 'stop', 6, '--winner', 151), 0, 'a winner of its own' or diag $err;
     is join(' ', $pg->column('SELECT weight FROM ads.creatives WHERE ad_group_id = 15 ORDER BY id')), '3 0 3 4', 'gets the traffic';
     is run('experiment', 'stop', 6), 1, 'over is over';

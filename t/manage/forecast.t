@@ -72,14 +72,14 @@ is_forecast(4, 0, undef, undef, 0, 0);
 is_forecast(5, 250, 398, '2027-12-19', 100000, 0);
 is_forecast(6, 10, 3, '2026-11-19', 100, 1);
 
-# The answer comes first.
+# The answer is in the first line.
 sub summary { my ($campaign) = @_; run('forecast', 'campaign', $campaign); return (split /\n/, $out)[0] }
 
 is summary(1), 'Will deliver 54 % of its budget by 30 Dec.', 'how much by when';
 like $out, qr/^Campaign 1 Autumn, active, lifetime budget 1000\.00$/m, 'for people';
 like $out, qr/^  2026-11-16 +10\.00  #{32}$/m, 'a bar for each day';
 like $out, qr/^  the budget lasts 90\.0 days, until 2027-02-14$/m, 'how long it lasts';
-like $out, qr/^  projected total: 545\.00$/m, 'and what it comes to';
+like $out, qr/^  projected total: 545\.00$/m, 'and the sum';
 is summary('Autumn'), 'Will deliver 54 % of its budget by 30 Dec.', 'a campaign by its name';
 is run('forecast', 'campaign', 'Autum'), 1, 'an unknown one';
 is $err, qq(nginx-ads: there is no campaign "Autum": did you mean "Autumn"?\n), 'is named';
@@ -91,7 +91,7 @@ is summary(5), 'Will deliver 100 % of its budget by 19 Dec 2027.', 'in another y
 is forecast(1)->{summary}, 'Will deliver 54 % of its budget by 30 Dec.', 'also for programs';
 is forecast(1)->{deliver_by}, '2026-12-30', 'with the day';
 
-# Goals of ad groups, where there is no budget: none makes up for another.
+# Goals of ad groups, without a budget: one goal cannot make up for another.
 $pg->run(<<'SQL');
 INSERT INTO ads.campaigns (id, name, timezone, starts_at, ends_at, status) VALUES
     (8, 'Goals', 'UTC', '2026-11-06T12:00:00Z', '2026-11-26T12:00:00Z', 'active'),
@@ -108,14 +108,14 @@ is summary(8), 'Will deliver 66 % of its goal by 26 Nov.', 'by its goals';
 like $out, qr/^  goals of its ad groups: 1,500 of 3,010, projected total 2,010$/m, 'in figures';
 is summary(9), 'Starts on 1 Jan 2027: no data for a forecast yet.', 'not begun';
 is summary(10), 'Delivered 25 % of its budget by 31 Oct.', 'over';
-# An ad group's own dates: 1000 and 7 days of 100 a day until its end, which is the flight's if the
-# campaign has none.
+# The dates of an ad group: 1000 and 7 days of 100 a day until its end, which is the end of the
+# flight if the campaign has none.
 $pg->run(q{UPDATE ads.campaigns SET starts_at = NULL, ends_at = NULL WHERE id = 8; DELETE FROM ads.ad_groups WHERE id = 82;
     UPDATE ads.ad_groups SET starts_at = '2026-11-01Z', ends_at = '2026-11-23T12:00:00Z' WHERE id = 81});
 is summary(8), 'Will deliver 56 % of its goal by 23 Nov.', 'by the end of its ad group';
 is_deeply [ @{ forecast(8) }{qw(goal_projected goal_daily ends_on)} ], [ 1700, 100, '2026-11-23' ], 'which is the flight';
 $pg->run(q{UPDATE ads.ad_groups SET ends_at = NULL WHERE id = 81});
-is summary(8), 'No end date for a goal: 1,000 of 3,000 delivered, 100 per day.', 'without any end there is no share of it';
+is summary(8), 'No end date for a goal: 1,000 of 3,000 delivered, 100 per day.', 'without an end it has no percentage';
 $pg->run(q{INSERT INTO ads.campaigns (id, name, budget_type, budget_micro, hard_cap) VALUES (7, 'Own', 'lifetime', 100000000000, 1.2);
     INSERT INTO ads.ad_groups (id, campaign_id, name, starts_at, ends_at) VALUES (71, 7, 'G', '2026-11-14T12:00:00Z', '2026-11-26T12:00:00Z');
     INSERT INTO ads.event_hours VALUES ('2026-11-16T10:00:00Z', 7, 71, 31, 'home-top', 'US', 'mobile', 'impression', '', 10, 2000000000)});
@@ -235,7 +235,7 @@ like list('creative'), qr{^31 +12 +A "good", one +html +active +1 +- +14,020 +0\
 $pg->run(q{INSERT INTO ads.placements (id, name) VALUES ('side', 'The side')});
 like list('placement'), qr{^side +The side +active +- +.*weight +0\.00 +75 +80\.0%$}m, 'a placement in 24 hours';
 
-# What a narrow terminal shows, and a wide one.
+# A narrow terminal, and a wide one.
 my %lines;
 for my $width (60, 100) {
     my $text = qx{script -qec 'stty cols $width; $command campaign list' /dev/null};
@@ -249,7 +249,7 @@ like $lines{60}, qr{^ 1  Autumn .*1000\.00\S* +10% +26%$}m, 'the others are ther
 
 $pg->run('CREATE ROLE report LOGIN IN ROLE ads_report');
 is run('report', '--database', $pg->conninfo(user => 'report')), 0, 'ads_report may ask' or diag $err;
-is run('forecast', 'campaign', 1, '--database', $pg->conninfo(user => 'report')), 0, 'for forecasts, too' or diag $err;
+is run('forecast', 'campaign', 1, '--database', $pg->conninfo(user => 'report')), 0, 'also for forecasts' or diag $err;
 
 for my $case (
     [ 1, qr/there is no campaign 99\./,                  'forecast', 'campaign', 99 ],

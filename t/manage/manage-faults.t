@@ -1,5 +1,5 @@
-# The commands that edit the catalog in PostgreSQL, given what is wrong: one clear
-# sentence, an exit code, and nothing written.
+# Invalid input to the commands that edit the catalog in PostgreSQL: one clear sentence, an exit
+# code, and nothing is written.
 
 use strict;
 use warnings;
@@ -17,7 +17,7 @@ my $dir = in_folder();
 is run('campaign', 'list', '--db', 'host=/nowhere dbname=x'), 3, 'no connection';
 like $err, qr/^nginx-ads: cannot reach PostgreSQL: .*\n\z/, 'is one sentence';
 is run('campaign', 'list', '--db', $pg->database('bare')->conninfo), 3, 'no schema';
-like $err, qr/Run "nginx-ads migrate" first\.\n\z/, 'with what to do';
+like $err, qr/Run "nginx-ads migrate" first\.\n\z/, 'with a remedy';
 
 my $db = $pg->database('faults');
 run('migrate', '--database', $db->conninfo);
@@ -136,16 +136,16 @@ for my $case (@wrong) {
 # Rights.
 $db->run('CREATE ROLE reader LOGIN IN ROLE ads_report');
 my $reader = $db->conninfo(user => 'reader');
-is run('campaign', 'list', '--db', $reader), 0, 'who may only read can list' or diag $err;
+is run('campaign', 'list', '--db', $reader), 0, 'a read-only role can list' or diag $err;
 is run('campaign', 'show', 7, '--db', $reader), 0, 'and look' or diag $err;
 is run('campaign', 'history', 7, '--db', $reader), 0, 'and read the history' or diag $err;
 is run('campaign', 'pause', 7, '--db', $reader), 3, 'but not edit';
-like $err, qr/\Anginx-ads: permission denied.*GRANT ads_admin TO.*\n\z/, 'and is told what that needs';
+like $err, qr/\Anginx-ads: permission denied.*GRANT ads_admin TO.*\n\z/, 'with the missing privilege';
 is digest(), $before, 'nothing is written';
 $db->run('CREATE ROLE editor LOGIN IN ROLE ads_admin');
 is run('campaign', 'pause', 7, '--db', $db->conninfo(user => 'editor')), 0, 'a member of ads_admin may' or diag $err;
 
-# On a terminal it asks.
+# On a terminal the command asks.
 SKIP: {
     skip 'no script(1)', 3 unless grep { -x "$_/script" } split /:/, $ENV{PATH};
     open my $keyboard, '|-', "script -qec '$command campaign create' /dev/null > said" or die $!;

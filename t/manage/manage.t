@@ -1,5 +1,5 @@
-# nginx-ads advertiser, campaign, ad-group, creative, placement, on a real
-# PostgreSQL: what each does, what is printed, what is logged.
+# nginx-ads advertiser, campaign, ad-group, creative, placement, on a real PostgreSQL: their effect,
+# output and audit log.
 
 use strict;
 use warnings;
@@ -19,7 +19,7 @@ my $dir = in_folder();
 
 my $json = JSON::PP->new->utf8->canonical->allow_nonref;
 
-# A command that succeeds, with --json: what it prints.
+# Runs a command with --json that must succeed; returns its output.
 sub done {
     my @arguments = @_;
     run(@arguments, '--json');
@@ -34,7 +34,7 @@ run('migrate', '--database', $db->conninfo);
 is $exit, 0, 'a database' or BAIL_OUT($err);
 $ENV{ADS_DATABASE} = $db->conninfo;
 
-# A PNG of that size, white.
+# A white PNG of this size.
 sub png {
     my ($width, $height) = @_;
     my $chunk = sub { my $all = join '', @_; pack('N', length($all) - 4) . $all . pack('N', crc32($all)) };
@@ -80,7 +80,7 @@ is $readers->{campaign}, 1, 'show says which campaign';
 is_deeply $readers->{targeting}{geos}, [ 'US', '!US-AK' ], 'a list';
 is_deeply $readers->{targeting}{devices}, [ 'desktop', 'mobile' ], 'a list with blanks';
 is_deeply $readers->{targeting}{urls}{include}, [ '^https://a\.example/', 'x{1,2}' ], 'patterns are not taken apart';
-is_deeply $readers->{targeting}{keys}, { section => ['sports'] }, '--set goes deep';
+is_deeply $readers->{targeting}{keys}, { section => ['sports'] }, '--set reaches nested fields';
 is_deeply $readers->{frequency_caps}, [ { count => 3, per => 'day', level => 'ad_group' } ], 'and takes JSON';
 is_deeply $readers->{price}, { model => 'cpm', amount_cents => 250 }, 'the price';
 is_deeply $readers->{targeting}{schedule}, [ { days => [qw(mon tue wed)], from => '09:00', to => '17:30' } ], 'hours';
@@ -94,7 +94,7 @@ is $db->value(q{SELECT content ->> 'markup' FROM ads.creatives WHERE id = 1}), '
 is $db->value('SELECT policy FROM ads.creatives WHERE id = 1'), 2, 'with the version of the policy';
 
 write_file('native.json', '{"ad_group": 1, "type": "native", "name": "N", "content": {"title": "T"}, "click_url": "https://acme.example/n"}');
-is done('creative', 'create', '--file', 'native.json')->{id}, 2, 'a file says where it goes';
+is done('creative', 'create', '--file', 'native.json')->{id}, 2, 'a file names its parent';
 write_file('ad.html', '<b>bold</b>');
 $made = done('creative', 'create', '--ad-group', $group, '--type', 'html', '--name', 'Bold', '--markup-file', 'ad.html', '--click-url', 'https://acme.example/b');
 is $made->{id}, 3, 'markup from a file';
@@ -137,8 +137,8 @@ run('campaign', 'show', 1);
 like $out, qr/^budget\.amount +50\.00$/m, 'show has a line for each value, money as people write it';
 like $out, qr/^start +2026-11-01 \(Europe\/Berlin\)$/m, 'a date as it was said';
 like $out, qr/^end +2036-03-31 \(Europe\/Berlin\)$/m, 'and its last day';
-like $out, qr/^Ad groups\n  ID  NAME .*\n   1  Readers /m, 'and what is in it';
-# One shape for list and show, but for what is below.
+like $out, qr/^Ad groups\n  ID  NAME .*\n   1  Readers /m, 'and its parts';
+# list and show have the same fields, except for the contained objects.
 for my $case ([ 'campaign', 1, 'ad_groups' ], [ 'ad-group', $group, 'creatives' ], [ 'creative', 1 ], [ 'placement', 'home-top' ]) {
     my ($kind, $id, $below) = @$case;
     my $one = done($kind, 'show', $id);
@@ -168,7 +168,7 @@ is_deeply [ map { "$_->{field} $_->{before} $_->{after}" } @{ $made->{changes}[0
 is logged() - $before, 1, 'one row in the log';
 is scalar(@once = $watch->notified), 1, 'one notification';
 is_deeply [ $db->row('SELECT actor, action, table_name, row_id, before ->> \'weight\', after ->> \'weight\' FROM ads.audit_log ORDER BY id DESC LIMIT 1') ],
-    [ 'alice', 'update', 'ad_groups', $group, 1, 5 ], 'who did what to which';
+    [ 'alice', 'update', 'ad_groups', $group, 1, 5 ], 'the history';
 is done('ad-group', 'update', $group, '--weight', 5)->{changed}, JSON::PP::false, 'doing it again changes nothing';
 is logged() - $before, 1, 'and is not logged';
 run_with('{"targeting": {"geos": ["DE"], "keys": null}, "price": {"model": "cpc"}}', 'ad-group', 'update', $group, '--file', '-');
@@ -213,7 +213,7 @@ done('advertiser', 'resume', 'Acme Corp');
 is campaign(1)->{status}, 'scheduled', 'and resumes them';
 done('ad-group', $_, $group) for qw(pause resume);
 done('creative', 'pause', 3);
-is done('creative', 'show', 3)->{status}, 'paused', 'a creative, too';
+is done('creative', 'show', 3)->{status}, 'paused', 'also a creative';
 done('creative', 'archive', 3);
 is done('creative', 'show', 3)->{status}, 'archived', 'archived';
 
@@ -226,7 +226,7 @@ is $json->decode($out)->{placements}[0]{status}, 'paused', 'the catalog says so'
 done('placement', 'resume', 'home-top');
 is done('placement', 'show', 'home-top')->{status}, 'active', 'and resumed';
 
-# What is completed runs again with a later end.
+# A completed campaign runs again with a later end.
 $db->run(q{UPDATE ads.campaigns SET status = 'completed', starts_at = NULL, ends_at = '2026-01-01T00:00:00Z' WHERE id = 1});
 run('campaign', 'resume', 1);
 is $exit, 1, 'a campaign that is over';
@@ -239,7 +239,7 @@ $db->run(q{UPDATE ads.campaigns SET status = 'completed' WHERE id = 1});
 done('campaign', 'update', 1, '--start', '2098-01-01', '--end', 'none');
 is campaign(1)->{status}, 'scheduled', 'or waits for its new start';
 
-# An advertiser is paused and resumed as it was.
+# Pausing and resuming an advertiser restores its campaigns.
 my %as = (a => 'active', b => 'scheduled', c => 'paused', d => 'draft', e => 'active', f => 'active');
 my %id;
 for my $name (sort keys %as) {
@@ -271,7 +271,7 @@ $made = done('campaign', 'clone', 1);
 my $copy = campaign($made->{id});
 is $copy->{name}, 'Autumn (copy)', 'a clone has a name of its own';
 is $copy->{status}, 'draft', 'and is a draft';
-is scalar @{ $copy->{ad_groups}[0]{creatives} }, 2, 'without what is archived';
+is scalar @{ $copy->{ad_groups}[0]{creatives} }, 2, 'without archived objects';
 ok !(grep { $_->{id} <= 3 } @{ $copy->{ad_groups}[0]{creatives} }), 'with new ids';
 is $copy->{ad_groups}[0]{price}{amount_cents}, 300, 'and all the rest';
 is done('campaign', 'clone', 1)->{changes}[0]{name}, 'Autumn (copy 2)', 'the next has another';
@@ -282,7 +282,7 @@ is done('creative', 'show', $made->{id})->{ad_group}, $group, 'a creative beside
 done('placement', 'clone', 'home-top', 'home-bottom');
 is done('placement', 'show', 'home-bottom')->{height}, 90, 'a placement';
 done('placement', 'archive', 'home-bottom');
-is_deeply [ map { $_->{id} } @{ done('placement', 'list') } ], ['home-top'], 'which goes when nothing names it';
+is_deeply [ map { $_->{id} } @{ done('placement', 'list') } ], ['home-top'], 'which is deleted when nothing refers to it';
 done('advertiser', 'clone', 'Acme Corp', '--name', 'Other');
 is scalar @{ done('advertiser', 'show', 'Other')->{campaigns} }, 3, 'an advertiser with campaigns';
 done('advertiser', 'archive', 'Other');
@@ -346,7 +346,7 @@ like $err, qr/creative $short stays archived: it cannot become active again/, 'w
 $made = done('campaign', 'create', '--name', 'Flight', '--timezone', 'Europe/Berlin', '--start', '2036-03-01', '--end', '2036-03-31 18:30');
 my $flight = $made->{id};
 my $leg = done('ad-group', 'create', '--campaign', 'Flight', '--name', 'Leg', '--start', '2036-03-02', '--end', '2036-03-03')->{id};
-is_deeply [ @{ campaign($flight) }{qw(start end)} ], [ '2036-02-29T23:00:00Z', '2036-03-31T16:30:00Z' ], 'a time is local, too';
+is_deeply [ @{ campaign($flight) }{qw(start end)} ], [ '2036-02-29T23:00:00Z', '2036-03-31T16:30:00Z' ], 'also a time is local';
 is_deeply [ @{ done('ad-group', 'show', $leg) }{qw(start end)} ], [ '2036-03-01T23:00:00Z', '2036-03-03T23:00:00Z' ], 'so are those of its ad groups';
 run('ad-group', 'show', 'Leg');
 like $out, qr/^start +2036-03-02 \(Europe\/Berlin\)\n.*^end +2036-03-03 \(Europe\/Berlin\)$/ms, 'for people, by name';
@@ -388,7 +388,7 @@ is_deeply [ @$banner{qw(type width height)} ], [ 'image', 728, 90 ], 'an image t
 like $banner->{content}{src}, qr{^/pictures/[0-9a-f]{32}\.png$}, 'and its address';
 is scalar(my @stored = glob 'images/*.png'), 1, 'where nginx serves it';
 run('creative', 'preview', 'Banner', '--site', 'https://www.example.com', '--out', 'banner.html');
-is $out, "The preview was written to banner.html.\n", 'a preview of what is stored, by name' or diag $err;
+is $out, "The preview was written to banner.html.\n", 'a preview of a stored creative, by name' or diag $err;
 like read_file('banner.html'), qr{<h1>Creative \d+: Banner</h1>\n<iframe [^>]*width="728" height="90".*https://www\.example\.com/pictures/[0-9a-f]+\.png}s, 'shows it';
 run('creative', 'preview', $made->{id});
 like $out, qr{&lt;h2&gt;T&lt;/h2&gt;&lt;p&gt;B&lt;/p&gt;}, 'or by id, a native one';
@@ -411,7 +411,7 @@ like $err, qr/^nginx-ads: warning: creative \d+ is HTML of 320×50/m, 'else it i
 my @two = map { done(@ad, '--width', 300, '--height', 250, '--name', $_)->{id} } qw(one two);
 is_deeply done('ad-group', 'update', 'Net', '--geos', 'DE,UK')->{warnings},
     [ "ad group $net: targeting.geos: \"UK\" is not an ISO 3166 country code: the United Kingdom is GB" ], 'an invalid country';
-is_deeply done('ad-group', 'update', 'Net', '--weight', 2)->{warnings}, [], 'what was so before is not told again';
+is_deeply done('ad-group', 'update', 'Net', '--weight', 2)->{warnings}, [], 'an earlier warning is not repeated';
 is_deeply done('placement', 'update', 'side', '--width', 300, '--height', 600, '--dry-run')->{warnings},
     [ "placement side no longer fits 2 creatives of ad group $net" ], 'a placement that is resized';
 done('experiment', 'create', '--ad-group', 'Net', '--name', 'Test', '--variants', join(',', @two), '--status', 'running');
@@ -426,7 +426,7 @@ done('campaign', 'create', '--name', 'Twin', '--advertiser', $_) for qw(north so
 run('campaign', 'show', 'Twin');
 like $err, qr/^nginx-ads: several campaigns are called "Twin": \d+, \d+\. Give the id\.$/, 'a name that is not enough';
 run('campaign', 'show', 'Nobody');
-like $err, qr/^nginx-ads: there is no campaign "Nobody"\.$/, 'or nobody has';
+like $err, qr/^nginx-ads: there is no campaign "Nobody"\.$/, 'or an unknown name';
 
 # ---- money ----------------------------------------------------------------------------------
 
@@ -442,8 +442,8 @@ is $out, "EUR\n", 'is printed';
 is run('currency', 'USD', '--as', 'dora'), 0, 'and set' or diag $err;
 is $db->value("SELECT actor FROM ads.audit_log WHERE table_name = 'settings' ORDER BY id DESC LIMIT 1"), 'dora', 'by whom';
 is done('currency', 'EUR')->{currency}, 'EUR', 'for programs';
-is run('currency', 'EURO'), 2, 'one that is none';
-like $err, qr/^nginx-ads: the currency must be an ISO 4217 code such as EUR, not "EURO"\.$/, 'is told';
+is run('currency', 'EURO'), 2, 'an invalid one';
+like $err, qr/^nginx-ads: the currency must be an ISO 4217 code such as EUR, not "EURO"\.$/, 'is reported';
 write_file('yen.json', '{"currency": "JPY"}');
 is run('import', 'yen.json', '--dry-run'), 0, 'as long as nothing is counted it may change';
 $db->run(q{INSERT INTO ads.daily_spend (campaign_id, ad_group_id, day, spend_micro) VALUES (1, 1, '2026-11-16', 1)});
@@ -455,7 +455,7 @@ $db->run('DELETE FROM ads.daily_spend');
 # ---- cleaning again -------------------------------------------------------------------------
 
 $db->run(q{UPDATE ads.creatives SET content = '{"markup": "<p onclick=\"x\">a</p>"}' WHERE id = 1});
-is $db->value('SELECT policy FROM ads.creatives WHERE id = 1'), undef, 'markup that nobody cleaned has no policy';
+is $db->value('SELECT policy FROM ads.creatives WHERE id = 1'), undef, 'markup that was not sanitized has no policy';
 my $again = done('creative', 'resanitize', '--dry-run');
 is_deeply [ @$again{qw(seen changed)} ], [ 1, 1 ], 'a dry run of resanitize';
 is $db->value('SELECT policy FROM ads.creatives WHERE id = 1'), undef, 'writes nothing';
@@ -465,7 +465,7 @@ is $err, "creative 1: removed: onclick on <p>\n", 'says what was removed';
 is $db->value(q{SELECT policy || ' ' || (content ->> 'markup') FROM ads.creatives WHERE id = 1}), '2 <p>a</p>', 'and stores it';
 is done('creative', 'resanitize')->{seen}, 0, 'once';
 $db->run('UPDATE ads.creatives SET policy = NULL WHERE id = 1');
-is_deeply [ @{ done('creative', 'resanitize') }{qw(seen changed)} ], [ 1, 0 ], 'what is clean is only noted';
+is_deeply [ @{ done('creative', 'resanitize') }{qw(seen changed)} ], [ 1, 0 ], 'clean markup is only marked';
 is $db->value('SELECT policy FROM ads.creatives WHERE id = 1'), 2, 'as such';
 
 # ---- import cleans, too ---------------------------------------------------------------------
@@ -493,11 +493,11 @@ is $db->value('SELECT actor FROM ads.audit_log ORDER BY id DESC LIMIT 1'), 'caro
     is run('advertiser', 'list'), 0, 'a configuration file' or diag $err;
     write_file('.config/nginx-ads.conf', "databse = x\n");
     is run('advertiser', 'list'), 1, 'a wrong one';
-    like $err, qr{nginx-ads\.conf, line 1: must be "database = CONNINFO"}, 'is told';
+    like $err, qr{nginx-ads\.conf, line 1: must be "database = CONNINFO"}, 'is reported';
     unlink '.config/nginx-ads.conf';
 }
 
-# Where the node is: the option, else the configuration file.
+# The node is named by the option, else by the configuration file.
 is run('pacing'), 2, 'no node is named';
 like $err, qr/a node is required: .* --status-url URL, or a line "status_url = URL"/, 'and how it may be is said';
 write_file('.config/nginx-ads.conf', "status_url = http://127.0.0.1:1/status\n");
@@ -505,7 +505,7 @@ is run('pacing'), 3, 'one that does not answer';
 like $err, qr{http://127\.0\.0\.1:1/status}, 'of the configuration file';
 write_file('.config/nginx-ads.conf', "status_url = nowhere\n");
 is run('pacing'), 1, 'no address';
-like $err, qr{"status_url" in .*nginx-ads\.conf: must begin with http:// or https://}, 'is told';
+like $err, qr{"status_url" in .*nginx-ads\.conf: must begin with http:// or https://}, 'is reported';
 unlink '.config/nginx-ads.conf';
 
 done_testing;

@@ -1,5 +1,5 @@
-# Names, and what people of ad operations type: what is archived is out of the way, no two have one
-# name, a slip is asked about, "none" clears, and messages and values are in their words.
+# Names, and what ad operations type: archived objects are not listed, names are unique, typos get a
+# suggestion, "none" clears a value, and messages use the words of ad operations.
 
 use strict;
 use warnings;
@@ -43,7 +43,7 @@ done('campaign', 'create', '--name', 'Spring', '--advertiser', 'Acme');
 done('ad-group', 'create', '--campaign', 1, '--name', 'Readers', '--cpm', '2.50', '--placements', 'home-top,side');
 done('creative', 'create', '--ad-group', 1, '--name', 'Red', '--type', 'html', '--markup', 'x', '--click-url', 'https://a.example/');
 
-subtest 'what is in an archived campaign is archived with it' => sub {
+subtest 'the parts of a campaign are archived with it' => sub {
     done('campaign', 'clone', 1, '--name', 'Old');
     done('campaign', 'archive', 'Old');
     is ids('ad-group', 'list'), 1, 'its ad groups are not listed';
@@ -52,7 +52,7 @@ subtest 'what is in an archived campaign is archived with it' => sub {
     is ids('ad-group', 'list', '--all'), '1 2', 'and all';
     run('creative', 'list', '--all');
     like $out, qr/^ *2 .* archived /m, 'where they are called that';
-    is done('ad-group', 'show', 'Readers')->{id}, 1, 'a name is that of what is not archived';
+    is done('ad-group', 'show', 'Readers')->{id}, 1, 'names refer to objects that are not archived';
     is done('creative', 'show', 'Red')->{id}, 1, 'also of a creative';
     is run('why', 'Readers', '--json'), 0, 'and in why' or diag $err;
     is JSON::PP::decode_json($out)->{ad_group}, 1, 'the same';
@@ -84,7 +84,7 @@ subtest 'a slip does not open an account' => sub {
     like $out, qr/^\+ advertiser Zenith$/m, 'which is said';
     is run('advertiser', 'create', 'Akme'), 0, 'one that is made on purpose may be like another';
     is run('campaign', 'update', 3, '--advertiser', 'Akme'), 0, 'and is taken then' or diag $err;
-    is done('campaign', 'update', 3, '--advertiser', 'none')->{changes}[0]{fields}[0]{after}, '', 'none is nobody';
+    is done('campaign', 'update', 3, '--advertiser', 'none')->{changes}[0]{fields}[0]{after}, '', 'none is no advertiser';
     run('advertiser', 'archive', 'Akme');
     like $out, qr/^- advertiser Akme$/m, 'one without campaigns is removed' or diag $err;
     is join(' ', map { $_->{name} } @{ done('advertiser', 'list') }), 'Acme Zenith', 'and gone';
@@ -153,13 +153,13 @@ subtest 'amounts' => sub {
     refused(qr/--cpc must be an amount with at most two decimals, such as 2\.50, not "0\.005": parts of a cent/, 'ad-group', 'update', 1, '--cpc', '0.005');
 };
 
-subtest 'what is more often a slip is told' => sub {
+subtest 'likely mistakes get a warning' => sub {
     done('campaign', 'create', '--name', 'Slips', '--budget', '10/day');
     done('placement', 'create', 'dear', '--floor', '0.50');
     my $warned = sub {
         my ($message, @arguments) = @_;
         is run(@arguments), 0, "@arguments" or diag $err;
-        like $err, $message, 'is told' or diag $out;
+        like $err, $message, 'is reported' or diag $out;
     };
     my @group = ('ad-group', 'create', '--campaign', 'Slips', '--name');
     $warned->(qr/ad group \d+ has no price: it is served, and costs nothing\./, @group, 'Free');
@@ -171,7 +171,7 @@ subtest 'what is more often a slip is told' => sub {
     $warned->(qr/ad group \d+ ended 2020-01-01 \(UTC\)\./, @group, 'Past', '--cpm', 1, '--end', '2020-01-01');
     $warned->(qr/is not served in dear: its expected eCPM of 0\.48 is below the floor of 0\.50\./, @group, 'Click', '--cpc', '0.16', '--placements', 'dear');
     is run(@group, 'Dear click', '--cpc', '0.17', '--placements', 'dear'), 0, 'one that may reach it';
-    is $err, '', 'is not told';
+    is $err, '', 'is not reported';
     $warned->(qr/campaign \d+ has a budget of 0: nothing is served\./, 'campaign', 'create', '--name', 'Empty', '--budget', '0/day');
     $warned->(qr/campaign \d+ is active, but not served before 2099-12-24 \(UTC\): "scheduled" says so\./,
         'campaign', 'create', '--name', 'Ahead', '--status', 'active', '--start', '2099-12-24');

@@ -1,6 +1,6 @@
-# nginx-ads scheduler, on a real PostgreSQL with a clock of the test's: what each
-# task does, what a failure does to the others, and four schedulers at once, some of
-# which are killed in the middle of a task: each task once for each time it is due.
+# nginx-ads scheduler, on a real PostgreSQL with a clock that the test sets: each task's effect,
+# independence of the tasks when one fails, and four schedulers at once, some of which are killed in
+# the middle of a task: each task runs once for each due time.
 
 use strict;
 use warnings;
@@ -23,7 +23,7 @@ my $db;
 sub tick { return run('scheduler', 'tick', @_) }
 sub json { return JSON::PP->new->utf8->decode(shift) }
 
-# A database whose clock stands where the test puts it.
+# A database whose clock is set by the test.
 sub fresh {
     my ($name, $at) = @_;
     $db = $pg->database($name);
@@ -56,14 +56,14 @@ SQL
     my $ear = $db->session;
     $ear->run('LISTEN ads_catalog');
     is tick(), 0, 'a tick' or diag $err;
-    is statuses(), '1active 2scheduled 3draft 4completed 5paused 6completed 7active', 'starts and ends what is due, no draft';
+    is statuses(), '1active 2scheduled 3draft 4completed 5paused 6completed 7active', 'starts and ends due campaigns, not drafts';
     like $err, qr/^\S+Z \[lifecycle\] activate-campaigns: 3 activated \(1, 6, 7\)$/m,  'it is logged';
     like $err, qr/^\S+Z \[lifecycle\] complete-campaigns: 2 completed \(4, 6\)$/m,     'with counts';
-    like $err, qr/^\S+Z \[daily-reset\] daily-budget-reset: \d+ reset/m,              'the day, too';
+    like $err, qr/^\S+Z \[daily-reset\] daily-budget-reset: \d+ reset/m,              'also the day';
     like $out, qr/^6 tasks done, \d+ changes, 0 failed$/, 'and summed up';
-    is scalar($ear->notified), 'ads_catalog', 'the edge is told';
+    is scalar($ear->notified), 'ads_catalog', 'nodes are notified';
     is $db->value(q{SELECT string_agg(row_id || (before ->> 'status') || '-' || (after ->> 'status'), ' ' ORDER BY after ->> 'status', row_id) FROM ads.audit_log WHERE actor = 'scheduler'}),
-        '1scheduled-active 6scheduled-active 7scheduled-active 4active-completed 6active-completed', 'the log says who and what';
+        '1scheduled-active 6scheduled-active 7scheduled-active 4active-completed 6active-completed', 'the log has actor and action';
     my $version = $db->value('SELECT ads.catalog_version()');
     tick();
     is "$exit$err$out", "00 tasks done, 0 changes, 0 failed\n", 'nothing is due, nothing is said';
@@ -73,9 +73,9 @@ SQL
     clock('2026-11-16T12:00:59Z');
     $db->run('DELETE FROM ads.scheduler_runs');
     tick('--verbose');
-    like $err, qr/complete-campaigns: nothing to do/, '--verbose tells of what had nothing to do';
+    like $err, qr/complete-campaigns: nothing to do/, '--verbose shows runs without changes';
     is $db->value('SELECT ads.catalog_version()'), $version, 'the version of the catalog stays';
-    is_deeply [ $ear->notified ], [], 'and nobody is told';
+    is_deeply [ $ear->notified ], [], 'and nothing is reported';
     clock('2026-11-16T12:01:00Z');
     tick('--json');
     is_deeply [ @{ json($out) }{ qw(runs changes failures) } ], [ 2, 1, 0 ], 'a minute later it is the next ones turn';
@@ -107,13 +107,13 @@ SQL
     tick();
     is statuses(), '1active 2active 3active 4paused 5paused 6active', 'a top-up resumes what was paused here, nothing else';
     like $err, qr/pause-over-budget: 1 resumed \(1\)/, 'which is logged';
-    # Somebody decides on campaign 4: then it is theirs.
+    # Campaign 4 is changed by hand: the scheduler no longer changes it.
     $db->run(q{UPDATE ads.campaigns SET status = 'active' WHERE id = 4; UPDATE ads.campaigns SET status = 'paused' WHERE id = 4;
         UPDATE ads.campaigns SET budget_micro = 2000000 WHERE id = 4});
     later('5 min');
     tick();
-    is statuses(), '1active 2active 3active 4paused 5paused 6active', 'who was paused by hand stays paused';
-    my %target = map { @$_ } $db->query('SELECT campaign_id, target_micro FROM ads.campaign_books');
+    is statuses(), '1active 2active 3active 4paused 5paused 6active', 'a campaign paused by hand stays paused';
+    my %target = map { @$_ } $db->query('SELECT campaign_id, target_micro FROM ads.campaign_days');
     is_deeply [ @target{ 1, 3, 6 } ], [ 13334, 1000000, undef ], 'the books know what the day may spend';
 };
 
@@ -177,8 +177,8 @@ subtest 'rights and mistakes' => sub {
     like $out, qr/^6 tasks done/, 'do all of it';
     later('1 day');
     is tick('--database', $db->conninfo(user => 'report')), 3, 'a report may not';
-    like $err, qr/permission denied/, 'and is told';
-    is run('scheduler', 'status', '--database', $db->conninfo(user => 'report')), 0, 'but sees how it goes' or diag $err;
+    like $err, qr/permission denied/, 'and it is reported';
+    is run('scheduler', 'status', '--database', $db->conninfo(user => 'report')), 0, 'but sees the status' or diag $err;
     for my $case (
         [ 2, qr/requires one of the commands/,                       'scheduler' ],
         [ 2, qr/did you mean "status"/,                           'scheduler', 'statu' ],
@@ -249,7 +249,7 @@ subtest 'a service' => sub {
     like read_file("$dir/patient.log"), qr/\[scheduler\] .*\n(?:.*\n)*.*\[scheduler\] connected to PostgreSQL again/, 'which is logged';
 };
 
-# A tick is 30 s, a task's turn a minute: what is due at any second is done within 90.
+# A tick is 30 s and tasks are due every minute, so everything is done within 90 s.
 subtest 'no start and no end is late' => sub {
     my ($from, $minutes) = ('2026-10-25T00:30:00Z', $ENV{ADS_TEST_LONG} ? 240 : 20);
     fresh('late', $from);
@@ -268,7 +268,7 @@ SQL
     daemon("s$_", '--tick', '50ms') for 1 .. 2;
     for my $n (0 .. $minutes * 2) {
         $view->run("UPDATE public.clock SET at = timestamptz '$from' + $n * interval '30 s'");
-        wait_until { !$view->value('SELECT count(*) FROM ads.scheduler_tasks() WHERE ads.due_turn(task) IS NOT NULL') } 60, "step $n";
+        wait_until { !$view->value('SELECT count(*) FROM ads.scheduler_tasks() WHERE ads.due_run(task) IS NOT NULL') } 60, "step $n";
     }
     stop($_) for sort keys %daemons;
     is_deeply [ $db->query(q{SELECT c.id, d.due, d.status, x.at FROM ads.campaigns c CROSS JOIN LATERAL (VALUES ('active', c.starts_at), ('completed', c.ends_at)) d (status, due)
@@ -279,7 +279,7 @@ SQL
 
 # ---- four of them, for days ------------------------------------------------------------------
 
-# Clocks go back in New York and Havana (over midnight) on the 1st of November.
+# Clocks go back in New York and Havana (over midnight) on 1 November.
 subtest 'each task once, whoever does it' => sub {
     my ($from, $hours, $step) = $ENV{ADS_TEST_LONG} ? ('2026-10-27T00:00:00Z', 168, 10) : ('2026-10-31T20:00:00Z', 42, 60);
     my $steps = $hours * 60 / $step;
@@ -295,7 +295,7 @@ CREATE TABLE public.turns (task text, due_at timestamptz, instance text, at time
 CREATE TABLE public.resets (campaign_id bigint, day date, at timestamptz DEFAULT ads.now());
 CREATE TABLE public.slow (seconds float NOT NULL);
 INSERT INTO public.slow VALUES (0);
-CREATE FUNCTION public.log_turn() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN
+CREATE FUNCTION public.log_run() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN
     INSERT INTO public.turns VALUES (NEW.task, NEW.due_at, NEW.instance);
     PERFORM pg_sleep(seconds) FROM public.slow WHERE seconds > 0;
     RETURN NULL;
@@ -304,8 +304,8 @@ CREATE FUNCTION public.log_reset() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGI
     INSERT INTO public.resets VALUES (NEW.campaign_id, NEW.day);
     RETURN NULL;
 END \$\$;
-CREATE TRIGGER log AFTER UPDATE OF finished_at ON ads.scheduler_runs FOR EACH ROW EXECUTE FUNCTION public.log_turn();
-CREATE TRIGGER log AFTER INSERT OR UPDATE ON ads.campaign_books FOR EACH ROW EXECUTE FUNCTION public.log_reset();
+CREATE TRIGGER log AFTER UPDATE OF finished_at ON ads.scheduler_runs FOR EACH ROW EXECUTE FUNCTION public.log_run();
+CREATE TRIGGER log AFTER INSERT OR UPDATE ON ads.campaign_days FOR EACH ROW EXECUTE FUNCTION public.log_reset();
 SQL
     my $view = $db->session;
     my ($killed, $serial) = (0, 4);
@@ -315,7 +315,7 @@ SQL
         $view->run('UPDATE public.slow SET seconds = 1') if $kill;
         $view->run("UPDATE public.clock SET at = timestamptz '$from' + $n * interval '$step min'");
         if ($kill) {
-            # The work is done, the transaction is not.
+            # The work is done, but not committed.
             my $victim = wait_until {
                 $view->value(q{SELECT application_name FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = 'four' LIMIT 1})
             } 20, 'somebody at work';
@@ -324,7 +324,7 @@ SQL
             $view->run('UPDATE public.slow SET seconds = 0');
             daemon('s' . ++$serial, '--tick', '100ms');
         }
-        wait_until { !$view->value('SELECT count(*) FROM ads.scheduler_tasks() WHERE ads.due_turn(task) IS NOT NULL') } 60, "step $n";
+        wait_until { !$view->value('SELECT count(*) FROM ads.scheduler_tasks() WHERE ads.due_run(task) IS NOT NULL') } 60, "step $n";
     }
     is stop($_) >> 8, 0, "$_ ends" for sort keys %daemons;
     note sprintf 'simulated %d h in %d steps, %d schedulers killed, %d turns', $hours, $steps, $killed,
@@ -341,7 +341,8 @@ SQL
     is $db->value(q{SELECT count(*) FROM (SELECT row_id FROM ads.audit_log WHERE actor = 'scheduler' AND after ->> 'status' = 'completed'
         GROUP BY 1 HAVING count(*) = 1) x}), $hours - 4, 'and ended once';
     is $db->value('SELECT count(*) FROM (SELECT FROM public.resets GROUP BY campaign_id, day HAVING count(*) > 1) x'), 0, 'no day is begun twice';
-    # Every campaign that is always active: each local day of the simulation, within a step of its midnight.
+    # Every campaign that is always active: each local day of the simulation, within a step of its
+    # midnight.
     is_deeply [ $db->query(qq{
         WITH seen AS (SELECT c.id, c.timezone, (at AT TIME ZONE c.timezone)::date AS day, min(at) AS first
             FROM ads.campaigns c, generate_series(timestamptz '$from', timestamptz '$from' + $steps * interval '$step min', interval '$step min') at

@@ -1,5 +1,5 @@
-# What is billed: pixels that come, are lost or late, clicks past the budget, each price
-# model. Never more than there is; what is spent is what the spool says.
+# Billing: pixels that arrive, are lost or late, clicks beyond the budget, each price model. Spend
+# never exceeds the budget, and equals the events in the spool.
 use strict;
 use warnings;
 
@@ -18,7 +18,7 @@ my $seed = $ENV{ADS_TEST_SEED} // time ^ $$;
 srand $seed;
 note "ADS_TEST_SEED=$seed";
 
-# At noon of a day of its own.
+# At noon of a separate day.
 sub begin {
     my (%o) = @_;
     my $ngx = limited_nginx(workers => 2, %o)->start;
@@ -33,7 +33,7 @@ sub later {
     return;
 }
 
-# Asks until there are so many ads: the coin may be a moment old.
+# Requests until this many ads are served: the serve probability may be a moment old.
 sub get {
     my ($ngx, $n, $count) = @_;
     my @ads;
@@ -44,7 +44,7 @@ sub get {
 sub pixels_of { my ($ngx, @ads) = @_; return join ' ', map { scalar hit($ngx, $_->{impression_url}) } @ads }
 
 # "type/invalid/cents" of each event but serves. Workers write their own segments: by
-# type, the billed ones first.
+# type, billed ones first.
 sub story {
     my ($ngx, $n) = @_;
     my %rank = (impression => 1, viewable => 2, click => 3, conversion => 4);
@@ -59,7 +59,7 @@ sub books_agree {
         my @mine  = grep { $_->{ad_group} == $n } events_of($ngx);
         my $spent = sum0(map { $_->{type} eq 'serve' ? 0 : $_->{price} } @mine) / 1e6;
         is row($ngx, $n)->{spend_cents}, $spent, "spend of $n is the sum of its events";
-        is scalar(grep { $_->{invalid} && $_->{price} } @mine), 0, 'what is invalid costs nothing';
+        is scalar(grep { $_->{invalid} && $_->{price} } @mine), 0, 'invalid events cost nothing';
     }
     return;
 }
@@ -91,7 +91,7 @@ subtest 'pixels that are lost or late' => sub {
         }
         my ($limit, $budget) = (limit_of($ngx, 1, 'impressions'), budget_of($ngx, 2));
         $over ||= $limit->{used} + $limit->{in_flight} > $cap || $budget->{used} + $budget->{in_flight} > $cap / 4;
-        # Later than 120 s, shortly before the end: some find room.
+        # Later than 120 s, shortly before the end: some fit.
         if ($rounds == 9) {
             pixels_of($ngx, splice @{ $late{$_} }, 0, 5) for 1, 2;
         }
@@ -142,8 +142,8 @@ subtest 'a late pixel, with room and without' => sub {
     finish($ngx);
 };
 
-# What is sold with a goal is impressions that were seen; a cap alone counts serves.
-subtest 'what a goal counts' => sub {
+# Goals count confirmed impressions; a cap alone counts serves.
+subtest 'events that count for a goal' => sub {
     my $ngx = begin(limits => [
         limit(1, goal => { impressions => 5 }, timezone => 'UTC'),
         limit(2, goal => { impressions => 5 }, cap => 5, timezone => 'UTC'),
@@ -161,7 +161,7 @@ subtest 'what a goal counts' => sub {
     finish($ngx);
 };
 
-# A cap on impressions and a budget: what the budget refuses is not used of the cap.
+# A cap on impressions and a budget: what the budget refuses does not use up the cap.
 subtest 'late for one of two walls' => sub {
     my $ngx = begin(limits => [ limit(1, cap => 100, cap_on => 'impression', budget => 1, timezone => 'UTC') ]);
     my @first = get($ngx, 1, 4);
@@ -183,7 +183,7 @@ subtest 'clicks' => sub {
     ]);
     my @ads = get($ngx, 1, 4);
     pixels_of($ngx, @ads);
-    is budget_of($ngx, 1)->{in_flight}, 0, 'what was reserved for a click goes back with the impression';
+    is budget_of($ngx, 1)->{in_flight}, 0, 'the reservation for a click is released with the impression';
     for my $ad (@ads) {
         my ($status, $res) = hit($ngx, $ad->{click_url});
         is "$status $res->{headers}{location}", '302 https://a.example/plain', 'each click is redirected';
@@ -195,7 +195,7 @@ subtest 'clicks' => sub {
     @ads = get($ngx, 2, 5);
     hit($ngx, $_->{click_url}) for @ads[ 0 .. 2 ];
     is scalar(ask($ngx, 2, 10)), 0, 'a cap on clicks stops serving';
-    is scalar hit($ngx, $ads[3]{click_url}), 302, 'a click that comes then';
+    is scalar hit($ngx, $ads[3]{click_url}), 302, 'a click after that';
     is row($ngx, 2)->{spend_cents}, 3, 'is not billed';
     like story($ngx, 2), qr{click/3/0$}, 'but recorded';
 
@@ -220,8 +220,8 @@ subtest 'clicks' => sub {
     finish($ngx);
 };
 
-# Two clicks of 40 are paid of 100; 20 do not buy another. Nobody would pay for what is
-# served from here on.
+# Two clicks of 40 are paid out of 100; 20 do not suffice for another. Serves from here on could not
+# be billed.
 subtest 'a rest that buys no click' => sub {
     my $ngx = begin(limits => [ limit(1, budget => 100, model => 'cpc', price => 40, timezone => 'UTC') ]);
     for my $ad (get($ngx, 1, 3)) {
@@ -233,7 +233,7 @@ subtest 'a rest that buys no click' => sub {
     finish($ngx);
 };
 
-# Whoever asks for ads and never loads them must not make real clicks free.
+# A client that requests ads and never loads them must not make real clicks free.
 subtest 'a click, while all is reserved' => sub {
     my $ngx = begin(limits => [ limit(1, budget => 1, model => 'cpc', price => 1, timezone => 'UTC') ]);
     my ($ad) = get($ngx, 1, 1);
@@ -304,7 +304,7 @@ subtest 'all models at once, as fast as it goes' => sub {
     my @models = ([ cpm => 250 ], [ cpc => 3 ], [ vcpm => 400 ], [ flat => 1 ], [ cpm => 999 ], [ cpa => 5 ]);
     my $n      = 0;
     my @limits = map { $n++; limit($n, model => $_->[0], price => $_->[1], budget => 40 + $n) } @models;
-    # One campaign has groups of all models.
+    # A campaign with groups of all price models.
     push @limits, limit(7, budget => 60, groups => [ map { my $i = $_; {
         id => 70 + $i, price => { model => $models[$i][0], amount_cents => $models[$i][1] }, pacing => { strategy => 'asap' },
         targeting => { placements => ['p7'] },
@@ -325,7 +325,7 @@ subtest 'all models at once, as fast as it goes' => sub {
         my @groups = @{ status($ngx, "?campaign=$c")->{ad_groups} };
         my $spent  = sum0(map { $_->{spend_cents} } @groups);
         cmp_ok $spent, '<=', $budget->{cents}, "campaign $c: spend is within the budget";
-        # Before what is only expected of others go clicks and conversions.
+        # Real clicks and conversions take precedence over expected spend of other groups.
         my $expected = $c <= @models && $models[ $c - 1 ][0] =~ /cpc|cpa/ ? 0 : $budget->{in_flight};
         cmp_ok $budget->{used} + $expected, '<=', $budget->{cents}, 'so is what the wall holds';
         cmp_ok sprintf('%.6f', $budget->{used}), '==', sprintf('%.6f', $spent), 'the wall has what was billed';

@@ -1,6 +1,6 @@
-# Local midnights: a day's limit is there once for each local day, in every time zone, on
-# days of 23 and 25 hours, over stops, steps of the clock and sleep. What is for the
-# whole flight does not come back.
+# Local midnights: a daily limit is available once per local day, in every time zone, on days of 23
+# and 25 hours, over stops, steps of the clock and suspends. Limits of the whole flight are not
+# renewed.
 use strict;
 use warnings;
 
@@ -26,9 +26,9 @@ sub ideal {
     return $limit->{ideal} / ($limit->{amount} || 1);
 }
 
-# How many ads each of the groups gives after the clock was set. The coin may be that of
-# before for a moment: more is asked until the pace is that of the new time, then more than
-# there can be.
+# The number of ads of each group after the clock was set. The serve probability may still be the
+# former one for a moment: requests continue until the pace is that of the new time, and then for
+# more than the limit allows.
 sub gives {
     my ($ngx, $time, @groups) = @_;
     my %before = map { $_ => ideal($ngx, $_) } @groups;
@@ -42,7 +42,7 @@ sub gives {
         }
     };
     for my $n (@groups) {
-        # Used up for good: there is nothing that moves.
+        # Used up for good: nothing changes any more.
         wait_until { $get->($n, 1); abs(ideal($ngx, $n) - $before{$n}) > 5 / 86_400 || $n > 4 } 5, "the pace of $n at $time";
     }
     $get->($_, 9) for @groups;
@@ -56,7 +56,7 @@ sub finish {
     return;
 }
 
-# A started server is at the machine's time.
+# A server starts with the machine's time.
 sub begin {
     my ($ngx) = @_;
     $ngx->start;
@@ -139,8 +139,8 @@ subtest 'a clock that goes back by two days, and returns' => sub {
     finish($ngx);
 };
 
-# The clock passes midnight between two ticks: what was allowed by the end of a day must
-# not be allowed at the beginning of the next.
+# The clock passes midnight between two ticks: the allowance at the end of a day must not hold at
+# the beginning of the next.
 subtest 'even, in the first second of a day' => sub {
     my $ngx = begin(limited_nginx(workers => 1, limits => [ limit(1, cap => 100, strategy => 'even', timezone => 'UTC') ]));
     go_to($ngx, '2027-03-18T12:00Z');
@@ -155,7 +155,7 @@ subtest 'even, in the first second of a day' => sub {
     finish($ngx);
 };
 
-# A pixel that is younger than its reservation confirms it, whatever day it is.
+# A pixel that arrives before its reservation expires confirms it, whatever the day.
 subtest 'in flight over midnight' => sub {
     my $ngx = begin(limited_nginx(
         workers => 1,

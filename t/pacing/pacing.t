@@ -1,5 +1,5 @@
-# Strategies as they are seen from outside, what the status says of them, live edits of
-# limits, and the directive ads_reservation.
+# Strategies as seen from outside, their status, live edits of limits, and the directive
+# ads_reservation.
 use strict;
 use warnings;
 
@@ -17,15 +17,15 @@ sub finish {
     return;
 }
 
-# The share of its amount that a limit should have used by now.
+# The part of its amount that a limit should have used by now.
 sub ideal {
     my ($ngx, $n) = @_;
     my $limit = row($ngx, $n)->{limits}[0] // budget_of($ngx, $n);
     return $limit->{ideal} / $limit->{amount};
 }
 
-# Sets the clock and waits until all groups are paced for it; their share of the day is
-# that of UTC. What was served meanwhile is told.
+# Sets the clock and waits until all groups are paced for it; they are paced by UTC. Returns what
+# was served meanwhile.
 sub to {
     my ($ngx, $time, @groups) = @_;
     go_to($ngx, $time);
@@ -38,7 +38,7 @@ sub to {
     return \%got;
 }
 
-# Whoever starts a campaign wants to see an ad; so does the first visitor after midnight.
+# A new campaign serves its first request; so does the first request after midnight.
 subtest 'the first ad comes at once' => sub {
     my @limits = (
         (map { limit($_, cap => 1000, strategy => 'default', timezone => 'UTC') } 1 .. 4),
@@ -50,7 +50,7 @@ subtest 'the first ad comes at once' => sub {
     is scalar(ask($ngx, $_)), 1, "group $_, the first request" for 1 .. 13;
     edited($ngx, @limits, map { limit($_, budget => 1000, strategy => 'default', timezone => 'UTC') } 21 .. 28);
     is scalar(ask($ngx, $_)), 1, "group $_, new in a live edit" for 21 .. 28;
-    # Late in a day without traffic all that comes is served: early in one it is not.
+    # Late in a day without traffic everything is served; early in a day it is not.
     go_to($ngx, '2027-03-16T01:00:00Z');
     ask($ngx, 1, 50);
     wait_until { row($ngx, 1)->{pace}{probability} < 1 } 10, 'the pace of what was asked for';
@@ -87,11 +87,11 @@ subtest 'strategies over a day' => sub {
         my $even = 10 * $hour;
         cmp_ok $got{1}, '<=', $even + 1, "$hour:00: even, not more than by now";
         cmp_ok $got{1}, '>=', $even - 1, "$hour:00: and not less";
-        # Pixels of what was served on the way are lost: what counts is the money.
+        # Pixels of serves on the way are lost: only the money counts.
         cmp_ok row($ngx, 2)->{spend_cents}, '<=', ($even + 1) / 4, "$hour:00: a budget, not more than by now";
         cmp_ok row($ngx, 2)->{spend_cents}, '>=', ($even - 10) / 4, "$hour:00: and about that";
         if ($hour == 1) {
-            # After a jump of months the first request says that there are next to none.
+            # After a jump of months the first request tells pacing that there is almost no traffic.
             wait_until { $more->(3, 1); $more->(7, 1); !grep { row($ngx, $_)->{pace}{probability} > 0.2 } 3, 7 } 10, 'the rate to be known';
             # Enough requests for nearly all of the 2,400.
             $more->($_, 2000) for 3, 7;
@@ -120,7 +120,7 @@ subtest 'strategies over a day' => sub {
     finish($ngx);
 };
 
-# Nothing is known of the traffic before: that is no shortage. Without the test clock.
+# Earlier traffic is unknown, which is not a shortage. Without the test clock.
 subtest 'adaptive, a first start at noon' => sub {
     my $ngx = limited_nginx(workers => 1, limits => [ limit(1, cap => 2400, strategy => 'default') ])->start;
     my $given = ask($ngx, 1, 2000);
@@ -215,11 +215,11 @@ subtest 'an alarm, and a restart with another catalog' => sub {
     finish($ngx);
 };
 
-# Whichever worker paces: when it stands still, another one has to.
+# When the process that ticks the pacing is stopped, another one takes over.
 subtest 'a worker that stands still' => sub {
     my $ngx = limited_nginx(workers => 2, limits => [ limit(1, cap => 100, strategy => 'even', timezone => 'UTC') ])->start;
     to($ngx, '2027-03-16T01:00:00Z', 1);
-    # What a stopped worker has accepted gets no answer.
+    # Requests that a stopped worker accepted get no response.
     my $get = sub {
         my ($path) = @_;
         my $res;

@@ -1,6 +1,6 @@
-# Money is spent evenly whatever it buys: impressions, viewable impressions, clicks or
-# conversions of the same expected price, over a day of the test clock, with pixels that are
-# lost. At each full hour what is spent is what is due, and the budget is never exceeded.
+# Spend is even for every price model: impressions, viewable impressions, clicks or conversions of
+# the same expected price, over a day of the test clock, with lost pixels. At each full hour spend
+# is on target, and the budget is never exceeded.
 use strict;
 use warnings;
 
@@ -24,7 +24,7 @@ my $seed = $ENV{ADS_TEST_SEED} // time ^ $$;
 srand $seed;
 note "ADS_TEST_SEED=$seed";
 
-# What one impression is worth is the same for all: 2.4 cents.
+# The value of an impression is the same for all: 2.4 cents.
 my %price = (cpm => 2400, cpc => 2.4 / CTR, cpa => 2.4 / CTR / CONVERTING, vcpm => 2400 / VIEWABLE);
 
 # Requests per second: a night, a morning, an evening.
@@ -35,7 +35,7 @@ sub traffic {
 
 sub delay { my ($mean) = @_; return -$mean * log(1 - rand) }
 
-# All of these requests on one connection, one after another.
+# Sends these requests on one connection, one after another.
 sub requests {
     my ($conn, @paths) = @_;
     my @bodies;

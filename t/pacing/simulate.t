@@ -1,5 +1,5 @@
-# nginx-ads simulate: whole days on the decision, counters, billing and pacing that
-# nginx runs. The goals of `adaptive`, with more seeds in the long form.
+# nginx-ads simulate: whole days with the decision, counters, billing and pacing code of nginx. The
+# goals of `adaptive`, with more seeds in the long form.
 
 use strict;
 use warnings;
@@ -53,11 +53,11 @@ sub at_least { my ($value, $least, $what) = @_; ok $value >= $least, $what or di
 
 # --- the command ---------------------------------------------------------------
 
-subtest 'what it says' => sub {
+subtest 'its output' => sub {
     run('simulate', '--help');
     is $exit, 0, '--help';
     like $out, qr/^Example:\n  nginx-ads simulate\b/m, 'with an example';
-    like $out, qr/frequency caps do not apply/, 'and it says what is not simulated';
+    like $out, qr/frequency caps do not apply/, 'and it lists what is not simulated';
     my @short = ('--catalog', 'cap-100000.json', @day, '--days', 1, '--requests', '200k');
     run('simulate', @short, '--plot', 'day.svg');
     is $exit, 0, 'a day';
@@ -79,7 +79,7 @@ subtest 'what it says' => sub {
     is_deeply [grep { $_ } values %open], [], 'with all its ends';
 };
 
-subtest 'what is wrong' => sub {
+subtest 'errors' => sub {
     my @wrong = (
         [2, qr/--requests: must be a number of requests such as 1M or 250k, not "0"/, '--requests', '0'],
         [2, qr/--requests: must be a number of requests/, '--requests', '5x'],
@@ -119,7 +119,7 @@ subtest 'traffic from a file' => sub {
     my $run  = simulate('cap-100000.json', '--traffic', 'day.csv', '--days', 2)->{runs}[0];
     my $line = lines_of($run)->{'group 10'};
     ok $run->{requests} > 283_000 && $run->{requests} < 291_000, '200 a minute for twelve hours, twice' or diag $run->{requests};
-    at_least $line->{delivered}, 0.997, 'all was served before the night, which comes at once';
+    at_least $line->{delivered}, 0.997, 'everything was served before the night, which is skipped';
     is $line->{over}, 0, 'and no more';
     at_most $line->{rmse}, 0.01, 'along the curve of the day before';
 };
@@ -179,7 +179,7 @@ subtest 'billed impressions and small caps' => sub {
         is $line->{over}, 0, 'over 0';
         at_least $line->{billed}, 0.999, 'billed, with 8 % of the pixels lost';
         at_most $line->{billed}, 1, 'and no more';
-        at_least $line->{serves}, 107_000, 'more are served, by what is lost';
+        at_least $line->{serves}, 107_000, 'more are served, by the lost part';
         at_most $line->{rmse}, 0.005, 'RMSE';
         for my $cap (1, 7, 100) {
             $line = lines_of(simulate("cap-$cap.json", '--seed', $seed, '--days', 2, '--requests', '100k')->{runs}[0])->{'group 10'};
@@ -202,7 +202,7 @@ subtest 'only in its hours' => sub {
     }
 };
 
-# The same money a day by each price model: a tenth of the supply earns it.
+# The same daily spend by each price model: a tenth of the supply suffices.
 subtest 'every price model' => sub {
     my %price = (cpm => 500, vcpm => 714, cpc => 10, cpa => 100);
     for my $model ($ENV{ADS_TEST_LONG} ? sort keys %price : 'cpc') {
@@ -239,7 +239,7 @@ subtest 'goals of several weeks' => sub {
     like $out, qr/^10: [\d,]+ of 100,000 impressions on all days, [\d.]+%$/m, 'in words';
 };
 
-subtest 'who wins a tenth of its draws' => sub {
+subtest 'a group that wins a tenth of its draws' => sub {
     # Nine in ten draws go to another group, which always serves.
     catalog_of('tenth.json', campaign(1, [group(10, {daily_impression_cap => 90_000}, weight => 1), group(11, {}, weight => 9)]));
     my $lines = lines_of(simulate('tenth.json')->{runs}[0]);
@@ -273,7 +273,7 @@ subtest 'limits of every kind' => sub {
         at_most $line->{rmse}, 0.03, 'along its target';
     }
     is $lines->{'campaign 2'}{amount}, 10_000, "a day's budget, in cents";
-    at_most abs($lines->{'campaign 2'}{spend_cents} - $lines->{'campaign 2'}{used}), 0.01, 'what is used is what was billed';
+    at_most abs($lines->{'campaign 2'}{spend_cents} - $lines->{'campaign 2'}{used}), 0.01, 'the used amount is the billed amount';
     is $lines->{'group 20'}{limit}, undef, 'a group without a limit of its own';
     # From 18:30 of the 26th, when the first day begins in Kolkata, to the 10th: by active time.
     at_most abs($lines->{'group 10'}{amount} - 300_000 / (15 + 5.5 / 24)), 1, "a day's share of the goal";
@@ -294,7 +294,7 @@ subtest 'every strategy' => sub {
     catalog_of('budget.json', campaign(1, [group(10, {}, price => {model => 'cpm', amount_cents => 250})],
         budget => {type => 'daily', amount_cents => 5_000}));
     run('simulate', '--catalog', 'budget.json', @day, '--compare', '--days', 1);
-    like $out, qr/^probabilistic +50\.00 +1(?:19\.99\d|20\.000)% +\S+ +10\.00 /m, 'only probabilistic goes to the hard cap';
+    like $out, qr/^probabilistic +50\.00 +1(?:19\.99\d|20\.000)% +\S+ +10\.00 /m, 'only probabilistic uses the hard cap';
     like $out, qr/^$_ +50\.00 +\S+ +\S+ +0\.00 /m, "$_ does not" for qw(asap even pid adaptive);
 };
 

@@ -1,5 +1,5 @@
-# Walls are exact: so many serves as a limit says, however many workers are asked at
-# once, over reloads, upgrades and restarts. A worker's death may cost some, never adds.
+# Walls are exact: as many serves as a limit allows, however many workers serve at once, over
+# reloads, upgrades and restarts. The death of a worker may lose some, but never adds any.
 use strict;
 use warnings;
 
@@ -36,7 +36,7 @@ sub serves_counted {
     return { map { ("p$_->{id}" => $_->{serves}) } @{ status($ngx)->{ad_groups} } };
 }
 
-# What visitors saw, what is in the spool, and what the counters say.
+# Compares what visitors saw with the spool and the counters.
 sub all_exact {
     my ($ngx, $what) = @_;
     is_deeply ads_seen($ngx),           \%exact, "$what: ads in the answers";
@@ -73,7 +73,7 @@ for my $workers (2, 8) {
     };
 }
 
-# Without pixels reservations hold the walls: as much is served, nothing is billed.
+# Without pixels, reservations fill the walls: as much is served, nothing is billed.
 subtest 'no pixel comes' => sub {
     my $ngx = limited_nginx(workers => 8, limits => \@limits)->start;
     hammer($ngx, what => sub { return });
@@ -111,7 +111,7 @@ subtest 'while workers are killed' => sub {
         push @killed, $ngx->kill_worker(pid => $workers[ rand @workers ]);
     }
     $load->stop;
-    settled($ngx, @killed);
+    await_recovery($ngx, @killed);
     hammer($ngx);
     my ($seen, $spool, $counters) = (ads_seen($ngx), counted($ngx, 'serve'), serves_counted($ngx));
     my $slack = 16 * @killed;
@@ -156,7 +156,7 @@ subtest 'upgrades, and stops' => sub {
     finish($ngx);
 };
 
-# The wall has to be there before the first request of any worker.
+# The wall must hold from the first request of any worker.
 subtest 'a crash of all processes' => sub {
     my $ngx = limited_nginx(workers => 2, limits => \@limits)->start;
     my $load = AdsTest::Load->start($ngx, connections => 16, visitors($ngx, %asked, endless => 1));
@@ -165,7 +165,7 @@ subtest 'a crash of all processes' => sub {
     $ngx->kill_all;
     $load->stop;
     $ngx->start;
-    settled($ngx, @workers);
+    await_recovery($ngx, @workers);
     hammer($ngx);
     my ($seen, $spool) = (ads_seen($ngx), counted($ngx, 'serve'));
     for my $p (sort keys %exact) {
@@ -175,7 +175,7 @@ subtest 'a crash of all processes' => sub {
     finish($ngx, qr/exited on signal 9/);
 };
 
-# A group and its campaign: what the second wall refuses goes back to the first.
+# A group and its campaign: a unit that the second wall refuses is returned to the first.
 subtest 'two walls' => sub {
     my $two = limit(1, cap => 400, budget => 25);
     my $second = { %{ limit(2, cap => 30)->{ad_groups}[0] } };
@@ -191,7 +191,7 @@ subtest 'two walls' => sub {
     finish($ngx);
 };
 
-# Whoever has served without a limit today is not new to it.
+# A group that served without a limit today does not start from zero when it gets one.
 subtest 'a limit that comes later' => sub {
     my $ngx = limited_nginx(workers => 2, limits => [ limit(1), limit(2) ])->start;
     ask($ngx, 1, 50);
@@ -208,20 +208,20 @@ subtest 'a limit that comes later' => sub {
     edited($ngx, limit(1), limit(2));
     ask($ngx, 1, 100);
     edited($ngx, limit(1, cap => 100), limit(2, budget => 3));
-    is scalar(ask($ngx, 1, 50)), 0, 'what was served while the cap was away counts, too';
+    is scalar(ask($ngx, 1, 50)), 0, 'serves while there was no cap count as well';
     is row($ngx, 1)->{serves}, 160, 'it was counted';
     ok wait_until(sub { status($ngx)->{health}{limits_passed}{value} == 1 }, 20), 'the cap is passed, says the server';
     stop_clean($ngx);
 };
 
-# A clock that is wrong by decades makes no limit unlimited: what it shows is a day like any
-# other, or one on which nothing is taken.
+# A clock that is wrong by decades makes no limit unlimited: its day is a day like any other, or one
+# on which nothing is taken.
 subtest 'a clock far ahead' => sub {
     my $ngx = limited_nginx(workers => 2, limits => [ limit(1, cap => 40, timezone => 'UTC'), limit(2, budget => 10, timezone => 'UTC') ])->start;
     for my $case ([ '2037-03-19T12:00:00Z', 40 ], [ '2060-01-01T12:00:00Z', 40 ], [ '2075-01-01T12:00:00Z', 0 ]) {
         my ($time, $most) = @$case;
         go_to($ngx, $time);
-        # The coin is that of the day before for a moment.
+        # The serve probability is that of the day before for a moment.
         my @got = (0, 0);
         for my $n (1, 2) {
             wait_until { $got[ $n - 1 ] += ask($ngx, $n); $got[ $n - 1 ] || !$most } 10, "an ad at $time";

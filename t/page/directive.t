@@ -1,4 +1,4 @@
-# ads_inject: its arguments, what it needs, and its place among the filters.
+# ads_inject: its arguments, its requirements, and its place among the filters.
 
 use strict;
 use warnings;
@@ -34,11 +34,11 @@ for my $bad (
     like said("ads_base /spot/; ads_inject $bad->[0];"), $bad->[1], $bad->[0];
 }
 like said('ads_inject on;'), qr/ads_inject needs ads_base: the prefix of the tracking URLs, like "ads_base \/spot\/;"/, 'needs ads_base';
-like said('location = /spot/serve { ads_serve; ads_inject on; }'), qr/test is successful/, 'but where the answer is no page';
+like said('location = /spot/serve { ads_serve; ads_inject on; }'), qr/test is successful/, 'but not if the response is not a page';
 like said('ads_base /spot/; ads_inject on;', http => ''), qr/ads: "ads_inject" requires "ads_zone" in the http block/, 'and a catalog';
 like said('ads_base /spot/; ads_inject off;', http => ''), qr/test is successful/, 'unless it is off';
 
-# A module that says that it compresses, and does nothing.
+# A module that claims to compress, and does nothing.
 subtest 'a compressor that would run first' => sub {
     my ($ours) = grep { m{/ngx_http_ads_module\.so$} } AdsTest::Conf::modules();
     my $ngx  = AdsTest::Nginx->new(http => '', server => '');

@@ -1,4 +1,4 @@
-# What a page with ads is asked with and answered with: proxied, from the cache and static.
+# Request and response headers of pages with ads: proxied, from the cache and static.
 
 use strict;
 use warnings;
@@ -66,7 +66,7 @@ $ngx->write_file('html/page.txt', $page);
 $ngx->write_file('html/packed/page.html.gz', Compress::Zlib::memGzip($page));
 $ngx->start;
 
-# The page with its ads taken out again, each as [TYPE ATTRIBUTES]; attributes and tokens are looked at.
+# The page without its ads, each replaced by [TYPE ATTRIBUTES]; attributes and tokens are checked.
 my $token = qr/[\w-]{96}/;
 sub plain {
     my ($body) = @_;
@@ -133,7 +133,7 @@ sub counted {
     return $got;
 }
 
-subtest 'what cannot be read' => sub {
+subtest 'unreadable responses' => sub {
     my $got = counted('encoded', '/proxied/packed/page.html');
     is $got->{headers}{'content-encoding'}, 'gzip', 'compressed pages pass';
     is Compress::Zlib::memGunzip($got->{body}), $page, 'untouched';
@@ -179,11 +179,11 @@ subtest 'visitors' => sub {
     is $ngx->get('/known/page.html', { Cookie => "spot=$session" })->{headers}{'set-cookie'}, undef, 'once';
     is $ngx->get('/shared/page.html')->{headers}{'set-cookie'}, undef, 'and not where a cache would keep it';
     is plain($ngx->get('/limited/page.html')->{body}), $filled, 'below a limit';
-    unlike $ngx->get('/limited/page.html')->{body}, qr/data-inserted="\w/, 'above it there is no ad';
+    unlike $ngx->get('/limited/page.html')->{body}, qr/data-inserted="\w/, 'above it no ad is inserted';
     like $ngx->get('/limited/page.html')->{body}, qr{<page-spot data-inserted="" placement="top">top</page-spot>}, 'but what the page has';
 };
 
-subtest 'what goes upstream' => sub {
+subtest 'the upstream request' => sub {
     my %all = ('Accept-Encoding' => 'gzip, br', 'If-None-Match' => '"x"', 'If-Modified-Since' => 'x', 'If-Range' => '"x"', 'X-Mine' => '1', %conditions);
     my $got = $origin->page($ngx, '/asked/page', headers => \%all, parts => [$page]);
     unlike $got->{request}, qr/^(?:Accept-Encoding|If-|Range)/mi, 'nothing that makes less than a page of the answer';
@@ -193,7 +193,7 @@ subtest 'what goes upstream' => sub {
     like $got->{request}, qr/^$_: \Q$all{$_}\E\r$/m, "$_ for a picture" for sort keys %all;
 };
 
-subtest 'what was inserted counts' => sub {
+subtest 'inserted ads are counted' => sub {
     my $got = $ngx->get('/static/page.html');
     my ($impression) = $got->{body} =~ m{data-impression="(/spot/impression\?t=$token)"};
     my ($click)      = $got->{body} =~ m{data-click="(/spot/click\?t=$token)"};
@@ -204,7 +204,7 @@ subtest 'what was inserted counts' => sub {
     is_deeply [ sort keys %seen ], [qw(click impression serve)], 'all have the serve id of the page';
 };
 
-# How many events of the type there are, once all are written.
+# The number of events of this type, once all are written.
 sub events_of {
     my ($type) = @_;
     return scalar grep { $_->{type} eq $type } events($ngx->path('logs/spool'));

@@ -1,5 +1,5 @@
-# Pages that come in parts: what goes out is the same wherever they are cut, at once unless it may be
-# part of a slot, and after the events of its ads are written.
+# Pages that arrive in parts: the output is the same wherever they are cut; everything is sent at
+# once unless it may be part of a slot, and only after the events of its ads are written.
 
 use strict;
 use warnings;
@@ -86,7 +86,7 @@ subtest 'a part of which nothing can be sent yet' => sub {
     is plain($origin->page($ngx, $_, parts => \@parts)->{response}{body}), $want, $_ for qw(/direct/x /buffered/x /small/x);
 };
 
-# Any of these after each other, in parts of any size.
+# Any of these one after another, in parts of any size.
 subtest 'random pages in random parts' => sub {
     my @pieces = ('<page-spot placement="top">x</page-spot>', '<page-spot placement="side">', '</page-spot>', '<page-spot placement="no">a</page-spot>', '<!--', '-->', '<script>',
         '</script>', '<p class="a>b">', '</p>', "text\n", '<', '<pa', '<template>', '</template>', '<svg>', '</svg>', '<textarea>', '</textarea>', 'y' x 700,
@@ -104,7 +104,7 @@ subtest 'random pages in random parts' => sub {
         }
         for my $path (qw(/direct/x /buffered/x /small/x)) {
             my $got = plain($origin->page($ngx, $path, parts => \@parts)->{response}{body});
-            # Which of two ads a slot gets may be chance; that it gets one is not.
+            # Which of two ads fills a slot may be chance; that it is filled is not.
             is $got =~ s/\[\d+/[/gr, $whole =~ s/\[\d+/[/gr, "$path, seed $seed, round $round" or return diag $page;
         }
     }
@@ -113,7 +113,7 @@ subtest 'random pages in random parts' => sub {
 subtest 'nothing waits that need not' => sub {
     my $session = $origin->begin($ngx, '/direct/x');
     $session->send('<p>first</p><page-sp');
-    ok $session->seen(qr{<p>first</p>}), 'what comes before a slot';
+    ok $session->seen(qr{<p>first</p>}), 'what precedes a slot';
     $session->send('ot placement="top">');
     $session->send('x</page-spot><p>second</p>');
     ok $session->seen(qr{data-inserted.*<p>second</p>}s), 'the ad, while more is to come';
@@ -121,7 +121,7 @@ subtest 'nothing waits that need not' => sub {
     is scalar(grep { sprintf('%016x', $_->{serve}) eq $serve } events($ngx->path('logs/spool'))), 1, 'whose event is on disk';
     $session->send('<page-sp');
     $session->send('ort>');
-    ok $session->seen(qr{<page-sport>}), 'what is no slot after all';
+    ok $session->seen(qr{<page-sport>}), 'text that is not a slot';
     $session->send('end');
     like $session->end->{body}, qr{end$}, 'the end';
 };
@@ -155,7 +155,7 @@ $ngx->write_file('html/after.html', ' after <page-spot placement="twice"></page-
 $ngx->write_file('html/body.html', '<page-spot placement="side"></page-spot>');
 $ngx->write_file('html/changed.html', '<page-spot placement="PLACE"></page-spot>');
 
-subtest 'files and what other filters make of them' => sub {
+subtest 'files, and the output of other filters' => sub {
     my $long = ('<p>' . 'x' x 1000 . "</p>\n") x 30 . '[1 top]' . ('y' x 2000);
     for (1 .. 3) {
         like plain($ngx->get('/files/long.html')->{body}), qr{^\Q$long\E\[\d side\]end$}, 'a file in small parts';
@@ -165,7 +165,7 @@ subtest 'files and what other filters make of them' => sub {
     }
 };
 
-# A file that was changed lately is read each time: its times may not tell the next change.
+# A recently changed file is read each time: its times may not reveal the next change.
 sub settled {
     my ($name) = @_;
     my $path = $ngx->path("html/$name");
@@ -224,7 +224,7 @@ subtest 'a large page and a slow client' => sub {
     for my $path (qw(/files/large.html /direct/x /cached/x /cached/x)) {
         my $client = AdsTest::Http->new(port => $ngx->port);
         $client->send_raw("GET $path HTTP/1.1\r\nHost: localhost\r\n\r\n");
-        # The client reads nothing until nginx can send no more.
+        # The client reads nothing until nginx's send buffer is full.
         if ($asked{$path}) {
             my $peer = $origin->{listen}->accept or die;
             sysread $peer, my $request, 65536;
@@ -261,7 +261,7 @@ subtest 'a client that goes away' => sub {
         local $SIG{PIPE} = 'IGNORE';
         syswrite $session->{peer}, "<p>more</p>$slot";
     }
-    is plain($origin->page($ngx, '/direct/x', parts => [$slot])->{response}{body}), '[1 top]', 'harms nobody else';
+    is plain($origin->page($ngx, '/direct/x', parts => [$slot])->{response}{body}), '[1 top]', 'affects no other request';
 };
 
 $ngx->stop;

@@ -1,5 +1,5 @@
-# Every way to PostgreSQL that a conninfo can name, a role with the least rights,
-# a pooler; and ways that lead nowhere, which nobody who is served may notice.
+# Every kind of connection that a conninfo can describe, a role with minimal privileges, a pooler;
+# and unreachable servers, which must not affect serving.
 use strict;
 use warnings;
 
@@ -44,7 +44,7 @@ sub node {
         source  => $o{source} // 'postgres poll=1s',
         http    => qq{ads_postgres "$conninfo" interval=50ms timeout=5s;}
     );
-    # What it would have from an earlier run.
+    # What remains from an earlier run.
     $ngx->write_file('state/catalog.json', catalog()) if $o{saved};
     return $ngx;
 }
@@ -83,7 +83,7 @@ sub works {
     return;
 }
 
-# It serves what it has; status and log tell what is wrong.
+# It serves its stored catalog; status and log show the error.
 sub fails {
     my ($what, $conninfo, $why, %o) = @_;
     my $ngx = node($conninfo, %o, saved => 1)->start;
@@ -156,7 +156,7 @@ subtest 'several hosts' => sub {
     my @others = ($other->dir, $other->port);
     works('the first is down', "host=127.0.0.1,$dir port=@{[ free_port() ]},$port $as target_session_attrs=read-write");
 
-    # It ships to the first until that one becomes a standby.
+    # It ships to the first server until that becomes a standby.
     my $ngx = node("host=$others[0],$dir port=$others[1],$port $as target_session_attrs=read-write", workers => 2)->start;
     ships($ngx, 'the first', $other);
     $other->run('ALTER SYSTEM SET default_transaction_read_only = on');
@@ -179,7 +179,7 @@ subtest 'a role' => sub {
     my @may = $pg->column(
         q{SELECT p.proname FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
           WHERE n.nspname = 'ads' AND has_function_privilege('edge', p.oid, 'EXECUTE') ORDER BY 1});
-    is_deeply \@may, [qw(books catalog catalog_changes catalog_version ensure_partitions ingest rights stored verdicts)], 'nine functions and no other';
+    is_deeply \@may, [qw(catalog catalog_changes catalog_version ensure_partitions ingest rights stored stored_totals verdicts)], 'nine functions and no other';
     my @tables = $pg->column(
         q{SELECT c.oid::regclass FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
           WHERE n.nspname = 'ads' AND (c.relkind IN ('r', 'p', 'v') AND has_table_privilege('edge', c.oid,
@@ -238,16 +238,16 @@ EOC
         my $by   = "host=127.0.0.1 port=$here $as";
         my $edit = sub { $pg->run("UPDATE ads.campaigns SET status = '$_[0]'") };
 
-        # Workers and their threads are more than the pool has connections.
+        # Workers and their threads outnumber the connections of the pool.
         my $ngx = node($by, workers => 3, source => 'postgres poll=2s')->start;
         ships($ngx, 'pooler', $pg);
         my $template = template($ngx);
         my $before   = count($pg);
         my $load     = AdsTest::Load->start($ngx, connections => 6, next => paced(pixels($template), 300));
         $load->wait_for(300);
-        # It goes away under load, and comes back.
+        # The pooler stops under load, and restarts.
         $gone->($pid);
-        ok wait_until(sub { shipping($ngx)->{error} }, 60), 'pooler: it is gone, the status tells it';
+        ok wait_until(sub { shipping($ngx)->{error} }, 60), 'pooler: it is down, the status shows it';
         $load->wait_for(100);
         $pid = $pooler->();
         my $result = $load->stop;
@@ -308,7 +308,7 @@ for my $bad ('host=db password=SeCrEt colour=red', 'postgresql://edge:SeCrEt@[::
 
 # --- ways that lead nowhere --------------------------------------------------------------------
 
-# Nobody notices, and nobody waits for it: a connection may take a minute here.
+# Serving is not affected: a connection may take a minute here.
 sub leads_nowhere {
     my ($what, $conninfo) = @_;
     subtest $what => sub {
@@ -348,7 +348,7 @@ sub leads_nowhere {
 
 leads_nowhere('a name that nobody knows', "host=no-such-host.invalid $as");
 
-# The kernel takes connections, but nobody reads.
+# The kernel accepts connections, but no process reads them.
 my $hole = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 100, Proto => 'tcp') or die "$!";
 leads_nowhere('a black hole', "host=127.0.0.1 port=@{[ $hole->sockport ]} $as");
 

@@ -1,6 +1,5 @@
-# ads.ingest: an event counts once, whoever sends it, in whatever order and however
-# often; roll-ups, spend, trials and pixels follow exactly; bad input is refused as
-# a whole.
+# ads.ingest: an event counts once, whichever node sends it, in any order and however often;
+# roll-ups, spend, trials and pixels follow exactly; invalid input is refused as a whole.
 
 use strict;
 use warnings;
@@ -34,12 +33,12 @@ sub ingest { return join ' ', $session->row($pg->ingest_sql(@_)) }
 my $Tables = 'ads.ad_events, ads.event_claims, ads.event_hours, ads.daily_spend, ads.experiment_trials, ads.pixel_queue';
 sub clear { $session->run("TRUNCATE $Tables"); return }
 
-# Events, claims and what the hours add up to: always one number.
+# Events, claims and the sum of the hours: always the same number.
 my $Counts = 'SELECT (SELECT count(*) FROM ads.ad_events), (SELECT count(*) FROM ads.event_claims),
     (SELECT coalesce(sum(events), 0) FROM ads.event_hours)';
 sub counts { return join ' ', $session->row($Counts) }
 
-# All books, of the events themselves.
+# All roll-ups, compared with the events themselves.
 my $Unequal = <<'SQL';
 SELECT 'hours', count(*) FROM (
     SELECT date_trunc('hour', "timestamp" AT TIME ZONE 'UTC') AT TIME ZONE 'UTC', campaign_id, ad_group_id, creative_id, placement,
@@ -56,8 +55,7 @@ SELECT 'spend', count(*) FROM (
 SQL
 sub books { return join ' ', map { "@$_" } $session->query($Unequal) }
 
-# The middle of this month at 04:30 UTC, in ms: today in Kathmandu, still yesterday
-# in New York.
+# The middle of this month at 04:30 UTC, in ms: today in Kathmandu, still yesterday in New York.
 my $noon = $session->value("SELECT (extract(epoch FROM date_trunc('month', now() AT TIME ZONE 'UTC') + interval '14 days 4.5 hours') * 1000)::int8");
 sub day { return strftime '%Y-%m-%d', gmtime $noon / 1000 + 86400 * $_[0] }
 
@@ -89,18 +87,18 @@ subtest 'a row' => sub {
             undef, qw(ignored late over_budget bot) } qw(serve impression viewable click conversion)
         ], 'by their names';
     clear();
-    # The numbers are the edge's.
+    # The numbers of the enumerations are those of the node.
     open my $header, '<', 'src/core/event/event.hpp' or die "event.hpp: $!";
     my ($list) = do { local $/; <$header> } =~ /struct Names<Invalid>.*?\{\s*"",\s*(.*?)\}\)/s;
     my @reasons = $list =~ /"(\w+)"/g;
     is ingest(map { event(type => 'impression', invalid => $_, serve => $_, device => 0) } 1 .. @reasons), @reasons . ' 0', 'every reason of the edge';
     is_deeply [ map { $_->[0] } $session->query('SELECT invalid FROM ads.ad_events ORDER BY serve_id') ], \@reasons, 'by its name';
-    is_deeply [ map { $_->[0] } $session->query('SELECT invalid FROM ads.event_hours ORDER BY 1') ], [ sort @reasons ], 'in the roll-ups, too';
+    is_deeply [ map { $_->[0] } $session->query('SELECT invalid FROM ads.event_hours ORDER BY 1') ], [ sort @reasons ], 'also in the roll-ups';
     clear();
     is ingest(event(consent => 'f', user => 'u1', session => 's1', experiment => 1, type => 'impression', metadata => '{"a": "b"}')), '1 0',
         'without consent';
-    is_deeply [ $session->row('SELECT user_id, session_id, metadata FROM ads.ad_events') ], [ undef, 'anonymous', '{}' ], 'nobody is known';
-    is $session->value('SELECT count(*) FROM ads.experiment_trials'), 0, 'and nobody is tried';
+    is_deeply [ $session->row('SELECT user_id, session_id, metadata FROM ads.ad_events') ], [ undef, 'anonymous', '{}' ], 'no person is stored';
+    is $session->value('SELECT count(*) FROM ads.experiment_trials'), 0, 'and no trial is stored';
     is ingest(), '0 0', 'an empty batch';
 };
 
@@ -195,10 +193,10 @@ subtest 'trials' => sub {
     ingest($trial->(impression => 50, creative => 32), $trial->(click => 300), $trial->(click => 200));
     is $trials->(), '1 s1 31 50 200', 'the earliest of each; the variant stays';
     ingest($trial->(conversion => 10), $trial->(viewable => 10), $trial->(serve => 10));
-    is $trials->(), '1 s1 31 50 200', 'a conversion is no success of a click rate';
+    is $trials->(), '1 s1 31 50 200', 'a conversion is not a success for a click rate';
     clear();
     ingest($trial->(click => 300, creative => 32));
-    is $trials->(), '1 s1 32 - 300', 'a click that comes first';
+    is $trials->(), '1 s1 32 - 300', 'a click that arrives first';
     ingest($trial->(impression => 100, creative => 32));
     is $trials->(), '1 s1 32 100 300', 'and its impression later';
     clear();
@@ -209,11 +207,11 @@ subtest 'trials' => sub {
     is $trials->(), '77 s1 31 - 200', 'of an unknown experiment, a click';
     clear();
     ingest($trial->(impression => 200, creative => 32), $trial->(impression => 100), $trial->(impression => 300, session => 's2', creative => 32));
-    is $trials->(), '1 s1 31 100 -; 1 s2 32 300 -', 'within a batch the earliest tells the variant';
+    is $trials->(), '1 s1 31 100 -; 1 s2 32 300 -', 'within a batch the earliest event decides the variant';
     clear();
     ingest($trial->(impression => 1, session => 'anonymous'), $trial->(impression => 1, invalid => 1), $trial->(impression => 1, experiment => 0),
         $trial->(impression => 1, consent => 'f'), $trial->(serve => 1), $trial->(viewable => 1));
-    is $trials->(), '', 'nobody unknown, nothing invalid, nothing outside an experiment, nothing unseen';
+    is $trials->(), '', 'no unknown session, no invalid event, nothing outside an experiment, nothing unseen';
     my $seen = $trial->(impression => 5);
     ingest($seen);
     ingest({ %$seen, at => $noon + 1, creative => 32 });
@@ -316,7 +314,7 @@ subtest 'eight at once' => sub {
         )
     } 1 .. $count;
 
-    # Everybody sends everything, in an order of their own.
+    # Every client sends everything, each in its own order.
     my ($inserted, $duplicate) = all_at_once(map { [ shuffle @events ] } 1 .. 8);
     is $inserted, $count, 'each event was new once';
     is $duplicate, 7 * $count, 'and a duplicate seven times';
@@ -328,8 +326,8 @@ subtest 'eight at once' => sub {
         trials_of(@events), 'and so are the trials';
 };
 
-# Sends each list of events over a connection of its own, all at the same time, in
-# batches of any size. The sums of what the calls return.
+# Sends each list of events over its own connection, all at the same time, in batches of any size.
+# Returns the sums of the results.
 sub all_at_once {
     my @callers;
     for my $list (@_) {
@@ -346,7 +344,7 @@ sub all_at_once {
     for my $caller (@callers) {
         my $rows = eval { [ $caller->{session}->result ] };
         is $@, '', 'no error, no deadlock';
-        # Results of several statements stand one below the other.
+        # Results of several statements follow each other.
         for my $line (map { split /\n/, $_ } map { join "\x1f", @$_ } @{ $rows // [] }) {
             my ($new, $old) = split /\x1f/, $line;
             $inserted += $new;
@@ -356,8 +354,8 @@ sub all_at_once {
     return ($inserted, $duplicate);
 }
 
-# Events of their own, so that nobody waits for a claim, but the same rows of one
-# table of the books: whoever takes those in another order is caught.
+# Separate events, so that no client waits for a claim, but the same rows of one roll-up table:
+# taking those in another order would be detected.
 for my $shared (qw(hours spend trials)) {
     subtest "eight at once, with the same $shared" => sub {
         clear();
@@ -385,7 +383,7 @@ for my $shared (qw(hours spend trials)) {
     };
 }
 
-# What the trials must be, of events in any order.
+# The expected trials for events in any order.
 sub trials_of {
     my %trials;
     for my $event (@_) {
@@ -410,7 +408,7 @@ is $pg->value("SELECT count(*) FROM pg_stat_database WHERE datname = 'ads' AND d
     my $stored  = sub { return join ', ', map { join ' ', @$_ } $session->query("SELECT to_char(hour AT TIME ZONE 'UTC', 'HH24'), placement, outcome, requests FROM ads.placement_hours ORDER BY 1, 2, 3") };
     my $first = $summary->(1, '{"top": {"": 5, "pacing": 2}, "side": {"floor": 1}}');
 
-    is ingest($first, event(serve => 1), $first, event(serve => 1)), '1 1', 'a summary among events is none of them';
+    is ingest($first, event(serve => 1), $first, event(serve => 1)), '1 1', 'a summary among events is not counted as one';
     is counts(), '1 1 1', 'one event is stored';
     is $stored->(), '12 side floor 1, 12 top  5, 12 top pacing 2', 'and the summary in the hour in which it begins, once';
     is ingest($first), '0 0', 'sent again, alone';

@@ -1,6 +1,5 @@
-# The hot questions about events are answered through their indexes, and only from
-# the months that they ask about. 200,000 events; in the long form (ADS_TEST_LONG)
-# 5 million.
+# Frequent queries for events use their indexes, and read only the months that they ask for. 200,000
+# events; in the long form (ADS_TEST_LONG)
 
 use strict;
 use warnings;
@@ -46,8 +45,7 @@ cmp_ok @months, '>=', 4, 'over several months';
 my %parent = map { @$_ } $session->query('SELECT c.relname, p.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
     JOIN pg_class p ON p.oid = i.inhparent WHERE p.relkind = \'I\'');
 
-# What a plan does: partitions by how they are read, and how many were left out at
-# the start.
+# Summarizes a plan: partitions by how they are read, and how many were pruned at the start.
 sub reads {
     my ($plan) = @_;
     my (%read, $walk);
@@ -119,8 +117,7 @@ for my $question (@questions) {
     $session->run('RESET enable_indexscan; RESET enable_bitmapscan; RESET enable_indexonlyscan');
 }
 
-# A prepared statement doesn't know the time when it is planned: months are left out
-# when it starts.
+# A prepared statement does not know the time when it is planned: months are pruned when it starts.
 $session->run('SET plan_cache_mode = force_generic_plan');
 $session->run('PREPARE metrics (int8, ads.event_type, timestamptz, timestamptz) AS SELECT count(*) FROM ads.ad_events
     WHERE campaign_id = $1 AND type = $2 AND "timestamp" >= $3 AND "timestamp" < $4');

@@ -1,5 +1,5 @@
-# What PostgreSQL may do to us, one fault after another, under load: serving
-# never fails, and afterwards each answered event is stored, once.
+# Faults of PostgreSQL, one after another, under load: serving never fails, and afterwards each
+# answered event is stored once.
 use strict;
 use warnings;
 
@@ -21,7 +21,7 @@ note "ADS_TEST_SEED=$seed";
 
 my $pg = AdsTest::Postgres->new(settings => { max_connections => 20, log_connections => 'on' });
 $pg->migrate;
-# Not a superuser: places are reserved for those.
+# Not a superuser: connections are reserved for those.
 $pg->run('CREATE ROLE edge LOGIN IN ROLE ads_edge');
 my $conninfo = $pg->conninfo(user => 'edge');
 
@@ -40,11 +40,11 @@ sub error_like {
 
 sub stored { return $pg->value('SELECT count(*) FROM ads.ad_events') }
 
-# How often one of ours has logged in.
+# The number of logins of the node.
 sub logins { return scalar(() = $pg->log =~ /connection authorized: user=edge .*application_name=nginx-ads/g) }
 
-# The fault begins, is seen, lasts for so many answers, and ends. What was
-# written by then is stored soon after, while the load goes on.
+# The fault begins, is detected, lasts for a number of responses, and ends. Everything written until
+# then is stored soon after, while the load continues.
 sub fault {
     my ($what, %o) = @_;
     my $load = AdsTest::Load->start($ngx, connections => 8, next => paced(mixed($template, 10), $rate));
@@ -73,7 +73,7 @@ fault('down', begin => sub { $pg->stop }, error => qr/PostgreSQL|connection|No s
 
 fault('crash', begin => sub { $pg->crash }, error => qr/connection|No such file/, end => sub { $pg->start });
 
-# A backend dies: PostgreSQL ends all others and recovers.
+# A backend dies: PostgreSQL terminates all others and recovers.
 fault(
     'crash of a backend',
     begin => sub {
@@ -89,7 +89,7 @@ fault(
 
 fault('hung', begin => sub { $pg->sigstop }, error => qr/timed out|timeout/, end => sub { $pg->sigcont });
 
-# Slower than a full batch may take.
+# Slower than the timeout of a full batch.
 fault(
     'slow',
     begin => sub {
@@ -101,18 +101,18 @@ SQL
     error     => qr/timed out/,
     meanwhile => sub {
         my $before = stored();
-        ok wait_until(sub { stored() >= $before + $batch }, 60), 'slow: but it goes on';
+        ok wait_until(sub { stored() >= $before + $batch }, 60), 'slow: but it continues';
         my $backends = $pg->value("SELECT count(*) FROM pg_stat_activity WHERE $ours");
         cmp_ok $backends, '<=', 3 * $workers, 'slow: no crowd of backends';
     },
-    # The trigger stays: to drop it would need a lock, and those who write have it.
+    # The trigger stays: dropping it would need a lock that the writers hold.
     end => sub {
         $pg->run(q{CREATE OR REPLACE FUNCTION public.dawdle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'});
     },
 );
 
-# Somebody holds a lock for longer than we wait. Who gave up leaves a backend
-# behind that still waits for it, until its lock_timeout of 5 s.
+# A lock is held longer than the timeout. The client that gave up leaves a backend behind that still
+# waits for the lock, until its lock_timeout of 5 s.
 {
     my ($holder, $log);
     fault(

@@ -1,6 +1,5 @@
-# kill -9 of workers and of keepers that ship, under load, with reloads, a stop and a
-# crash of everything in between: each answered event is stored, once, and the
-# books are those of the events.
+# kill -9 of workers and shipping keepers, under load, with reloads, a stop and a crash of
+# everything in between: each answered event is stored once, and the roll-ups match the events.
 use strict;
 use warnings;
 
@@ -20,7 +19,7 @@ note "ADS_TEST_SEED=$seed";
 
 my $pg = AdsTest::Postgres->new;
 $pg->migrate;
-# Batches take their time, so that most moments are in the middle of one.
+# Batches are slow, so that most moments are in the middle of one.
 $pg->run(<<'SQL');
 CREATE FUNCTION public.dawdle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.04 * random()); RETURN NULL; END';
 CREATE TRIGGER dawdle AFTER INSERT ON ads.ad_events FOR EACH STATEMENT EXECUTE FUNCTION public.dawdle();
@@ -60,7 +59,7 @@ for my $n (1 .. $kills) {
     $load->wait_for(20 + int rand 150);
     my @victims = ($ngx->worker_pids, $ngx->old_worker_pids);
     $ngx->kill_worker(pid => $victims[ rand @victims ]);
-    # Every other time the keeper as well, in the middle of a batch.
+    # Every other time the keeper is killed as well, in the middle of a batch.
     if ($n % 2) {
         wait_until { busy() } 10;
         $ngx->kill_keeper;
@@ -88,7 +87,7 @@ cmp_ok scalar @retries, '<=', $kills * $connections, 'only requests of killed wo
 
 # --- the ledger ---------------------------------------------------------------------
 
-# A keeper that died while it waited for an answer.
+# A keeper that died while it waited for a response.
 my $broken = () = $pg->log =~ /could not send data to client|unexpected EOF on client connection/g;
 note "$broken backends lost their keeper in the middle of a batch";
 cmp_ok $broken, '>', 0, 'some died in the middle of a batch';
@@ -101,7 +100,7 @@ cmp_ok $shipping->{repeated}, '>', 0, 'some were sent twice';
 is $shipping->{quarantined}, 0, 'nothing is in quarantine';
 is status($ngx)->{events}{dropped}, 0, 'nothing was dropped';
 
-# Clients that got no answer ask again, and others, too.
+# Clients that got no response repeat their requests, and so do others.
 my @pixels = grep { m{/impression\?} } @answered;
 my @again  = ((grep { m{/impression\?} } @retries), @pixels[ 0 .. ($#pixels < 999 ? $#pixels : 999) ]);
 my $before = $pg->value('SELECT count(*) FROM ads.ad_events');

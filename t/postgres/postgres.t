@@ -1,4 +1,4 @@
-# Events go to PostgreSQL and leave the spool; the catalog comes from there.
+# Events are shipped to PostgreSQL and removed from the spool; the catalog is read from there.
 use strict;
 use warnings;
 
@@ -27,10 +27,10 @@ wait_until { count() == $events } 20, 'all events to be in PostgreSQL';
 is count(), $events, 'as many events as were answered';
 is $pg->value('SELECT sum(events) FROM ads.event_hours'), $events, 'the roll-ups have as many';
 wait_until { status($ngx)->{spool}{segments} == 0 } 20, 'the spool to be empty';
-is shipped($ngx), $events, 'the status tells it';
+is shipped($ngx), $events, 'the status shows it';
 is status($ngx)->{postgres}{error}, undef, 'without an error';
 
-# A second copy of what was sent changes nothing.
+# A second copy of a stored event changes nothing.
 my ($path) = map { $_->[0] } @{ $result->{answered} };
 is $ngx->get($path)->{status}, 200, 'a replay is answered';
 is status($ngx)->{events}{duplicate}, 1, 'and known to the node';
@@ -63,7 +63,7 @@ unlike $third->get('/spot/serve?placement=top')->{body}, qr/"creative":/, 'pause
 $pg->run("UPDATE ads.campaigns SET status = 'active'");
 wait_until { $third->get('/spot/serve?placement=top')->{body} =~ /"creative":/ } 5, 'the campaign to go on';
 
-# PostgreSQL is down: what is there serves on, over a restart too.
+# PostgreSQL is down: the stored catalog is served, also after a restart.
 $pg->stop;
 like $third->get('/spot/serve?placement=top')->{body}, qr/"creative":/, 'an ad without a database';
 $third->stop;

@@ -1,6 +1,6 @@
-# The schema in PostgreSQL: nonsense is refused, roles can do what they may and
-# nothing else, partitions are there before they are needed, and the migration
-# that runs outside a transaction can be run again after any interruption.
+# The schema in PostgreSQL: constraints refuse invalid rows, roles have exactly their privileges,
+# partitions are created before they are needed, and the migration that runs outside of a
+# transaction can be repeated after any interruption.
 
 use strict;
 use warnings;
@@ -66,7 +66,7 @@ INSERT INTO ads.variants (experiment_id, creative_id, ad_group_id, share) VALUES
 COMMIT;
 SQL
 
-# For each column a value with which the row is refused, and one with which it is taken.
+# For each column, a value that is refused and one that is accepted.
 sub column_tests {
     my ($table, $insert, @cases) = @_;
     my $session = $pg->session;
@@ -109,7 +109,7 @@ subtest 'placements' => sub {
         [ floor_micro => q{-1}, q{1} ],
         [ floor_micro => q{10000000000000001}, q{10000000000000000} ],
     );
-    # Two slugs of one hash: a token could not tell them apart.
+    # Two placements with the same hash: tokens could not distinguish them.
     is $pg->value(q{SELECT ads.fnv1a32('home-top')}), 0xffffffff & fnv('home-top'), 'the hash is FNV-1a';
     my ($one, $other) = qw(ad-oxbfvq ad-wdlswy);
     is $pg->value("SELECT ads.fnv1a32('$one') = ads.fnv1a32('$other')"), 't', "$one and $other have one hash";
@@ -220,7 +220,7 @@ subtest 'ad groups' => sub {
         [ exclusive => q{'category'}, q{'category'; category => 'cars'} ],
         [ exclusive => q{'advertiser'; campaign_id => 8}, q{'advertiser'} ],
         [ category => q{repeat('a', 101)}, q{repeat('a', 100)} ],
-        # The campaign flies from 1 November to 1 December.
+        # The flight of the campaign is from 1 November to 1 December.
         [ starts_at => q{'2026-10-31Z'}, q{'2026-11-01Z'} ],
         [ starts_at => q{'2026-12-01Z'}, q{'2026-11-30Z'} ],
         [ ends_at => q{'2026-12-02Z'}, q{'2026-12-01Z'} ],
@@ -322,7 +322,7 @@ COMMIT;
 SQL
     is $pg->error(q{BEGIN; UPDATE ads.variants SET share = 0.1 WHERE experiment_id = 5 AND creative_id = 31;
         UPDATE ads.variants SET share = 0.9 WHERE experiment_id = 5 AND creative_id = 32; COMMIT}), undef, 'shares change together';
-    is $pg->error('DELETE FROM ads.experiments WHERE id = 5'), undef, 'an experiment goes with its variants';
+    is $pg->error('DELETE FROM ads.experiments WHERE id = 5'), undef, 'an experiment is deleted with its variants';
 };
 
 subtest 'flights across two rows' => sub {
@@ -331,7 +331,7 @@ subtest 'flights across two rows' => sub {
     is $pg->error(q{BEGIN; UPDATE ads.campaigns SET starts_at = '2026-11-25Z' WHERE id = 7;
         UPDATE ads.ad_groups SET ends_at = '2026-11-26Z' WHERE id = 12; COMMIT}), undef, 'unless both move at once';
     is $pg->error(q{UPDATE ads.ad_groups SET exclusive = 'advertiser' WHERE id = 12}), undef, 'alone with its advertiser';
-    is $pg->error(q{UPDATE ads.campaigns SET advertiser = NULL WHERE id = 7})->{state}, '23514', 'who then cannot go';
+    is $pg->error(q{UPDATE ads.campaigns SET advertiser = NULL WHERE id = 7})->{state}, '23514', 'which then cannot be deleted';
     $pg->run(q{UPDATE ads.ad_groups SET exclusive = 'none', ends_at = NULL WHERE id = 12});
 
     # Two transactions that change one side each: the second must see the first.
@@ -355,7 +355,7 @@ subtest 'audit and updated_at' => sub {
     is $pg->value('SELECT updated_at FROM ads.campaigns WHERE id = 8'), $was, 'nor a new updated_at';
     $pg->run(q{SET ads.actor = 'Ada'; UPDATE ads.campaigns SET name = 'New', status = 'archived' WHERE id = 8});
     is_deeply [ $pg->row(qq{SELECT actor, action, table_name, row_id, before ->> 'name', after ->> 'name' FROM ads.audit_log WHERE id > $log}) ],
-        [ 'Ada', 'update', 'campaigns', '8', '', 'New' ], 'who changed what';
+        [ 'Ada', 'update', 'campaigns', '8', '', 'New' ], 'the history';
     is $pg->value(qq{SELECT updated_at > '$was' AND archived_at IS NOT NULL FROM ads.campaigns WHERE id = 8}), 't', 'and when';
     $pg->run(q{UPDATE ads.campaigns SET status = 'active' WHERE id = 8});
     is $pg->value('SELECT archived_at FROM ads.campaigns WHERE id = 8'), undef, 'not archived any more';
@@ -364,7 +364,7 @@ subtest 'audit and updated_at' => sub {
     is_deeply [ $pg->column(q{SELECT action || ' ' || row_id FROM ads.audit_log ORDER BY id DESC LIMIT 2}) ],
         [ 'delete 12/home-side', 'insert 12/home-side' ], 'links too';
 
-    # Statements of many rows.
+    # Statements that write many rows.
     my $since = sub {
         my @rows = $pg->query("SELECT actor, action, table_name, row_id, before, after FROM ads.audit_log WHERE id > $log ORDER BY id");
         $log = $pg->value('SELECT max(id) FROM ads.audit_log');
@@ -374,11 +374,11 @@ subtest 'audit and updated_at' => sub {
     $pg->run(q{SET ads.actor = 'Ada'; INSERT INTO ads.placements (id, name) VALUES ('many-1', 'One'), ('many-2', 'Two')});
     my ($one, $two) = map { $pg->value("SELECT to_jsonb(p) FROM ads.placements p WHERE id = 'many-$_'") } 1, 2;
     is_deeply [ $since->() ], [ map { [ 'Ada', 'insert', 'placements', @$_ ] } [ 'many-1', undef, $one ], [ 'many-2', undef, $two ] ],
-        'each row that one statement inserts, with what is in it';
+        'each row that one statement inserts, with its content';
     $pg->run(q{INSERT INTO ads.placements (id, name) VALUES ('many-3', 'Three'), ('many-1', 'First'), ('many-2', 'Two')
         ON CONFLICT (id) DO UPDATE SET name = excluded.name});
     is_deeply [ sort map { "@$_[1, 3]" } $since->() ], [ 'insert many-3', 'update many-1' ],
-        'of one that inserts and updates, both, but not what is as it was';
+        'of one that inserts and updates, both, but not unchanged rows';
     $pg->run(q{INSERT INTO ads.placements (id) VALUES ('many-1') ON CONFLICT DO NOTHING; INSERT INTO ads.placements (id) SELECT 'x' WHERE false});
     is_deeply [ $since->() ], [], 'of one that inserts nothing, nothing';
     $pg->run(q{UPDATE ads.placements SET id = 'other' || right(id, 2) WHERE id LIKE 'many-_'});
@@ -410,7 +410,7 @@ subtest 'ensure_partitions' => sub {
         WHERE i.inhparent = 'ads.ad_events'::regclass AND x.indisvalid AND i.inhrelid = 'ads.ad_events_} . month(4) . q{'::regclass}), 4,
         'a new partition has its indexes';
 
-    # Several at once, and writers at work.
+    # Several at once, with concurrent writers.
     $pg->run("ALTER TABLE ads.$_ DETACH PARTITION ads.${_}_" . month(3) . "; DROP TABLE ads.${_}_" . month(3) . ';'
             . "DROP TABLE ads.${_}_" . month(4)) for qw(ad_events event_claims);
     my $writer = $pg->session;
@@ -423,7 +423,7 @@ subtest 'ensure_partitions' => sub {
         'four at once make each partition once, and wait for no writer';
     is $writer->error('COMMIT'), undef, 'nor the writer for them';
 
-    # Bounded: behind a lock that stays it gives up.
+    # Bounded: it gives up if a lock is not released.
     like $pg->value(q{SELECT array_to_string(proconfig, ' ') FROM pg_proc WHERE oid = 'ads.ensure_partitions'::regproc}), qr/lock_timeout=5s/,
         'it waits for 5 s at most';
     $pg->run(q{ALTER FUNCTION ads.ensure_partitions SET lock_timeout = '100ms'});
@@ -436,7 +436,7 @@ subtest 'ensure_partitions' => sub {
 };
 
 subtest 'the month boundary' => sub {
-    # By UTC, wherever the caller lives; over the end of a year and a leap day.
+    # By UTC, whatever the caller's time zone; over the end of a year and a leap day.
     my $db = $pg->database('months', template => 'template0');
     $db->migrate;
     my $caller = $db->session;
@@ -475,12 +475,13 @@ subtest 'indexes on existing data' => sub {
     $db->value('SELECT inserted FROM (' . ingest_sql(1, 100) . ') x');
     my $month = month(0);
 
-    # What an interrupted CREATE INDEX CONCURRENTLY leaves: an invalid index under the very name.
+    # What an interrupted CREATE INDEX CONCURRENTLY leaves behind: an invalid index with the same
+    # name.
     my $name = "ad_events_${month}_campaign_time";
     is $db->error("CREATE UNIQUE INDEX CONCURRENTLY $name ON ads.ad_events_$month (campaign_id)")->{state}, '23505', 'an index that fails';
     is $db->value("SELECT indisvalid FROM pg_index WHERE indexrelid = 'ads.$name'::regclass"), 'f', 'is left behind, invalid';
-    # And a run that ended between two statements: a parent without its children, a
-    # child that is not attached, and a partition that was made in between.
+    # And a run that ended between two statements: a parent without its children, a child that is
+    # not attached, and a partition that was created in between.
     $db->run(q{CREATE INDEX idx_ad_events_campaign_type_time ON ONLY ads.ad_events (campaign_id, type, "timestamp" DESC)});
     $db->run(qq{CREATE INDEX ad_events_${month}_campaign_type_time ON ads.ad_events_$month (campaign_id, type, "timestamp" DESC)});
     $db->run('SELECT ads.ensure_partitions(5)');
@@ -517,7 +518,7 @@ subtest 'roles' => sub {
             AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND ($any) ORDER BY 1");
     };
     my @all = qw(SELECT INSERT UPDATE DELETE TRUNCATE REFERENCES TRIGGER);
-    is $functions->('ads_edge'), 'books catalog catalog_changes catalog_version ensure_partitions ingest rights stored verdicts', 'an edge has nine functions';
+    is $functions->('ads_edge'), 'catalog catalog_changes catalog_version ensure_partitions ingest rights stored stored_totals verdicts', 'an edge has nine functions';
     is $tables->('ads_edge', @all), '', 'and no table';
     is $tables->('ads_report', @all[ 1 .. 6 ]), '', 'a report changes nothing';
     is $tables->('ads_report', 'SELECT'), $tables->('ads_owner', 'SELECT'), 'and reads everything';
@@ -526,7 +527,7 @@ subtest 'roles' => sub {
     unlike " @{[ $tables->('ads_admin', qw(INSERT UPDATE DELETE)) ]} ", qr/ (?:catalog_edits|catalog_edits_swept|migrations|function_files) /,
         'nor writes what the schema keeps for itself';
     unlike " @{[ $tables->('ads_admin', qw(UPDATE DELETE)) ]} ", qr/ audit_log /, 'nor changes the log';
-    is $pg->value(q{SELECT bool_or(rolcanlogin OR rolsuper) FROM pg_roles WHERE rolname IN ('ads_edge', 'ads_admin', 'ads_report')}), 'f', 'nobody logs in as a role';
+    is $pg->value(q{SELECT bool_or(rolcanlogin OR rolsuper) FROM pg_roles WHERE rolname IN ('ads_edge', 'ads_admin', 'ads_report')}), 'f', 'roles cannot log in';
 
     $pg->run("CREATE ROLE $_ LOGIN IN ROLE ads_$_") for qw(edge admin report);
     my @may = (
@@ -566,19 +567,19 @@ subtest 'roles' => sub {
         my $error = $pg->error($case->[1], user => $case->[0]);
         is $error && $error->{state}, '42501', "$case->[0] may not: $case->[1]";
     }
-    # A search path of its own doesn't lead a function astray.
+    # The caller's search path has no effect on the functions.
     $pg->run('CREATE SCHEMA evil AUTHORIZATION edge');
     $pg->run(q{CREATE FUNCTION evil.now() RETURNS timestamptz LANGUAGE sql AS 'SELECT 1/0; SELECT pg_catalog.now()';
         CREATE FUNCTION evil.cardinality(anyarray) RETURNS int LANGUAGE sql AS 'SELECT 1/0'; SET search_path = evil, pg_catalog;}, user => 'edge');
     is $pg->error('SET search_path = evil, pg_catalog; SELECT ads.catalog(); SELECT ads.ensure_partitions(); ', user => 'edge'), undef,
         'functions are not led astray by a search path';
 
-    # A cluster that has the roles already, and an owner who is no superuser.
+    # A cluster that has the roles already, and an owner that is not a superuser.
     $pg->run('CREATE ROLE owner LOGIN CREATEROLE');
     my $other = $pg->database('owned', template => 'template0');
     $pg->run('ALTER DATABASE owned OWNER TO owner');
     is eval { $other->migrate(user => 'owner'); 'fine' } // $@, 'fine', 'an owner without superuser rights can migrate';
-    is $other->value(q{SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'ads'}), 'owner', 'and owns what is made';
+    is $other->value(q{SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'ads'}), 'owner', 'and owns the created objects';
     is $other->error('SELECT ads.catalog()', user => 'edge'), undef, 'for the edges of the cluster';
 };
 

@@ -1,6 +1,6 @@
-# A runner that cannot fail is worth nothing: small test files are generated and
-# run by a child perl, and their failures have to be seen. And AdsTest::Nginx,
-# the object for tests with several processes.
+# A runner that cannot fail proves nothing: small test files are generated and run by a child perl,
+# and their failures must be reported. Also AdsTest::Nginx, the object for tests with several
+# processes.
 
 use strict;
 use warnings;
@@ -15,7 +15,7 @@ use AdsTest::Nginx qw(wait_until free_port alive);
 
 plan skip_all => 'tests of our own runner' if $ENV{TEST_NGINX_REAL};
 
-# What the generated files set for themselves.
+# What the generated files set themselves.
 delete @ENV{grep { /^TEST_NGINX_(?:USE_|SERVROOT|SERVER_|PORT|NO_|VERBOSE|LOAD)/ } keys %ENV};
 
 my $lib = File::Spec->rel2abs('t/lib');
@@ -287,10 +287,10 @@ EOC
     is $status, 0, 'without a declaration' or diag $text;
     ($status, $text) = run_file("use Test::More;\nuse AdsTest::Nginx;\n$start\$ngx->get('/clock?set=1');\npass;\ndone_testing;\n", %env);
     isnt $status, 0, 'a file that moves the clock without a declaration fails';
-    like $text, qr/use AdsTest::Clock;/, 'and is told what to declare';
+    like $text, qr/use AdsTest::Clock;/, 'with what to declare';
     ($status, $text) = run_blocks("use AdsTest::Ads;\nads_blocks(zone => 'x');", ["--- config\n--- steps\nclock\n"], %env);
     isnt $status, 0, 'so does a step that does';
-    like $text, qr/use AdsTest::Clock;/, 'and is told the same';
+    like $text, qr/use AdsTest::Clock;/, 'with the same message';
     ($status, $text) = run_file("use Test::More;\nuse AdsTest::Ads;\nnoon();\npass;\ndone_testing;\n", %env);
     isnt $status, 0, 'so does a file that asks for the time of the test clock';
 
@@ -320,7 +320,7 @@ EOC
         return ($?, $text);
     };
     my ($status, $text) = $prove->("use Test::More; subtest a => sub { SKIP: { skip 'no such machine', 2 } ok 1 }; ok 1; done_testing;");
-    is $status, 0, 'a skip is no failure';
+    is $status, 0, 'a skip is not a failure';
     like $text, qr/^SKIPPED.*\n  \S+prove\.t: no such machine \(2 tests\)$/m, 'but listed at the end';
     like AdsTest::Nginx::slurp("$dir/skips"), qr/^\S+prove\.t: no such machine/, 'and kept for the end of make test';
     ($status, $text) = $prove->("use Test::More; plan skip_all => 'not here';");

@@ -1,6 +1,6 @@
-# The runner itself, on plain nginx: every section that our tests may use. The
-# same file has to pass under Test::Nginx::Socket (TEST_NGINX_REAL=1) with the
-# same number of tests. That failures are seen is tested in 001-runner-meta.t.
+# The runner itself, on plain nginx: every section that the tests may use. The same file has to pass
+# under Test::Nginx::Socket (TEST_NGINX_REAL=1) with the same number of tests. That failures are
+# reported is tested in runner-meta.t.
 
 use lib 't/lib';
 use AdsTest;

@@ -1,5 +1,5 @@
-# Experiments: a session has one variant, by a hash that anyone can compute, on
-# every worker and for as long as the experiment runs.
+# Experiments: a session has one variant, by a published hash, on every worker and for as long as
+# the experiment runs.
 
 use strict;
 use warnings;
@@ -65,7 +65,7 @@ my @Sessions = map { sprintf '%08x' x 4, map { int rand 2**32 } 1 .. 4 } 1 .. 20
 
 sub hex_number { return unpack 'Q>', pack 'H16', substr '0' x 16 . $_[0], -16 }
 
-# Products modulo 2**64; bits and shifts without a sign.
+# Products modulo 2**64; unsigned bit operations.
 sub product { use integer; return $_[0] * $_[1] }
 sub folded  { my $x = $_[0] & ~0; return $x ^ ($x >> $_[1]) }
 
@@ -133,7 +133,7 @@ subtest 'two experiments do not depend on each other' => sub {
     cmp_ok $cell{$_} // 0, '>', 15, "$_: some of 200" for qw(aa ab ba bb);
 };
 
-subtest 'what tells of it' => sub {
+subtest 'where it is visible' => sub {
     my $session = $Sessions[0];
     my $ad      = ad($any, 'half', $session);
     is $ad->{experiment}, 3, 'the answer';
@@ -150,7 +150,7 @@ subtest 'what tells of it' => sub {
     my $click = $any->request('GET', endpoint($ad->{click_url}));
     is $click->{status}, 302, 'a click';
     my ($clicked) = grep { $_->{serve} == hex_number($ad->{serve_id}) && $_->{type} eq 'click' } events($ngx->path('logs/spool'));
-    is_deeply [ @$clicked{qw(experiment session)} ], [ 3, 'anonymous' ], 'the click, by someone who does not consent any more';
+    is_deeply [ @$clicked{qw(experiment session)} ], [ 3, 'anonymous' ], 'the click, after consent was withdrawn';
 };
 
 subtest 'without consent: by chance, each time' => sub {
@@ -165,7 +165,7 @@ subtest 'without consent: by chance, each time' => sub {
     cmp_ok $seen{$_}, '>', 20, "variant $_" for 11, 12;
     is_deeply \%ids,   { 3 => 100 }, 'of the experiment';
     is_deeply \%flags, { 0 => 100 }, 'but not counted by session';
-    # A session without consent is none.
+    # A session without consent is not used.
     my %forged;
     for (1 .. 60) {
         my $res = $any->request('GET', '/spot/serve?placement=half', { Cookie => "spot=$Sessions[0]" });

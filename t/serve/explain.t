@@ -27,8 +27,7 @@ sub group {
 sub at { return POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime noon() / 1000 + 86_400 * $_[0]) }
 my $yesterday = (qw(sun mon tue wed thu fri sat))[ (gmtime noon() / 1000 - 86_400)[6] ];
 
-# Compiled patterns look at whole words of memory, which valgrind takes for a
-# fault.
+# Compiled patterns read whole words of memory, which valgrind reports as an error.
 my $Nojit = $ENV{TEST_NGINX_USE_VALGRIND} ? '(*NO_JIT)' : '';
 
 my %Expected = (
@@ -80,7 +79,7 @@ my $catalog = catalog({
             ] },
         { id => 5, ad_groups => [ group(53, 'three', together => 'set', priority => 'remnant'), group(54, 'three', together => 'set', targeting => { keys => { x => ['y'] } }),
                 group(71, 'sample', targeting => { devices => ['tv'] }), group(72, 'sample', status => 'paused'), group(73, 'sample'),
-                # More candidates than one sample looks at.
+                # More candidates than one sample examines.
                 map { group($_, 'wide', targeting => { geos => ['FR'] }) } 1001 .. 2000 ] },
     ],
 });
@@ -118,12 +117,12 @@ sub reasons {
 
 sub row { return status_of($ngx, "?ad_group=$_[0]")->{ad_groups}[0] }
 
-subtest 'who may ask' => sub {
+subtest 'allowed clients' => sub {
     for my $path (qw(/spot/serve /off /zero /variable)) {
         unlike get("$path?placement=other&debug=1"), qr/"debug"/, "$path: not allowed";
     }
     like get('/explain?placement=other&debug=1'), qr/"debug":\[/, 'on';
-    unlike get('/explain?placement=other'), qr/"debug"/, 'nobody asks';
+    unlike get('/explain?placement=other'), qr/"debug"/, 'without debug';
     unlike get("/explain?placement=other&debug=$_"), qr/"debug"/, "debug=$_ does not ask" for '', '0', 'true', '11';
     for my $pair ([ '1', 1 ], [ 'yes', 1 ], [ '0', 0 ], [ 'off', 0 ], [ '', 0 ]) {
         my $body = get('/variable?placement=other&debug=1', { 'X-Staff' => $pair->[0] });
@@ -136,13 +135,13 @@ subtest 'who may ask' => sub {
 
 subtest 'a reason for each candidate' => sub {
     my $debug = json('/explain?placement=all&debug=1&url=https://a.example/home', { 'Accept-Language' => 'de' });
-    is $debug->{ads}[0]{creative}, 1, 'what is served';
+    is $debug->{ads}[0]{creative}, 1, 'the served ad';
     is scalar @{ $debug->{debug} }, 1, 'one placement';
     my @candidates = @{ $debug->{debug}[0]{candidates} };
     my %reason     = map { $_->{ad_group} => $_->{reason} } @candidates;
     is scalar @candidates, keys %Expected, 'each candidate of the placement once';
     is $reason{$_}, $Expected{$_}, "group $_: $Expected{$_}" for sort { $a <=> $b } keys %Expected;
-    is $reason{30}, undef, 'groups of another placement are no candidates';
+    is $reason{30}, undef, 'groups of another placement are not candidates';
 };
 
 subtest 'the reason changes with the request' => sub {
@@ -178,7 +177,7 @@ subtest 'page, exclusive, together' => sub {
     is $row->{refused}{exclusive}, 1, 'counted exactly';
 };
 
-# What happened at one placement is not a reason at another.
+# A refusal at one placement is not counted for another.
 subtest 'each placement has its own reasons' => sub {
     my $reason = reasons('placement=first,second');
     is_deeply $reason->{first}, { 61 => 'served', 62 => 'lost' }, 'first: the dearer one, and the other lost';
@@ -198,7 +197,7 @@ subtest 'targeting reasons are counted on a sample, and scaled' => sub {
         is $counted, $requests, "$why: as many as there were requests";
         is_deeply $row{$id}{sampled}, [$why], "$why: said to be sampled";
     }
-    is_deeply $row{73}{refused}, {}, 'who is served was not refused';
+    is_deeply $row{73}{refused}, {}, 'the served group was not refused';
     is $row{73}{serves} - $before{73}{serves}, $requests, 'but served';
 };
 
@@ -211,7 +210,7 @@ subtest 'of many candidates a part is looked at, and scaled' => sub {
         $values{ $geo % 125 }++;
     }
     # 30 samples of 512 in 1000, each standing for 64 * 1000 / 512 = 125.
-    is_deeply [ keys %values ], [0], 'each stands for 125';
+    is_deeply [ keys %values ], [0], 'each represents 125';
     is $sum, 30 * 512 * 125, 'together as many as there were';
 };
 

@@ -1,5 +1,5 @@
-# format=html in a frame of the ad's size, in a real browser: nothing is cut off, nothing
-# scrolls, and the site's own policy about styles does not change that.
+# format=html in a frame of the ad's size, in a real browser: nothing is cut off, nothing scrolls,
+# and the site's own style policy does not change that.
 
 use strict;
 use warnings;
@@ -94,7 +94,7 @@ SKIP: {
             my $is = $found->{"$how-$slot->{id}"};
             ok !$is->{scrolls}, "$how $slot->{id}: does not scroll";
             ok $is->{pixel}, 'the pixel was asked for';
-            is_deeply [ @$is{qw(mode x y policy)} ], [ 'CSS1Compat', 0, 0, 0 ], 'stands in the corner, without a style';
+            is_deeply [ @$is{qw(mode x y policy)} ], [ 'CSS1Compat', 0, 0, 0 ], 'is in the corner, without a style';
             next if $slot->{type} eq 'native';
             is_deeply [ @$is{qw(width height)} ], [ @$slot{qw(width height)} ], 'in its whole size';
         }

@@ -1,4 +1,4 @@
-# What pages load beside the answers of /spot/serve: ads_frame, ads_slots_css and ads_tag.
+# What pages load in addition to responses of /spot/serve: ads_frame, ads_slots_css and ads_tag.
 
 use lib 't/lib';
 use AdsTest::Clock;
@@ -11,7 +11,7 @@ no_long_string();
 our $Empty = '^<!doctype html><html lang="en"><head><meta charset="utf-8"><title>[^<]+</title></head><body></body></html>$';
 our $Csp   = "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; img-src https: 'self'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
 
-# The ad of side, and its click of the same serve.
+# The ad of placement side, and the click of the same serve.
 our %Serve = (serve => 1, ad_group => 13, creative => 41, placement => 'side', price => 0);
 sub impression { return token('impression', %Serve, @_) }
 sub click      { return token('click', %Serve, price => 40_000_000, @_) }

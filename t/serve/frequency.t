@@ -1,6 +1,5 @@
-# Frequency caps: by day, rolling and for a lifetime, of ad groups, campaigns
-# and creatives; over reloads and restarts; and exact when all workers are asked
-# at once.
+# Frequency caps: daily, rolling and lifetime, of ad groups, campaigns and creatives; over reloads
+# and restarts; and exact when all workers serve at once.
 
 use strict;
 use warnings;
@@ -29,7 +28,7 @@ sub group {
     };
 }
 
-# Its last groups are there to tell one edit from another.
+# Its last groups distinguish one edit from another.
 sub the_catalog {
     my ($changing, $more) = @_;
     my @placements = qw(day hour ever camp-a camp-b part several both many-hour many-day many-ever free change tier anon elsewhere);
@@ -70,7 +69,7 @@ clock($now);
 my $Sessions = 0;
 sub session { return sprintf '%032x', ++$Sessions }
 
-# The creative that a session gets; nothing without one.
+# The creative that a session gets; empty without one.
 sub ask {
     my ($placement, $session, $query) = @_;
     my $res = $conn->request('GET', "/spot/serve?placement=$placement" . ($query // '&c=1'), defined $session ? { Cookie => "spot=$session" } : {});
@@ -79,7 +78,7 @@ sub ask {
     return $ad ? $ad->{creative} : undef;
 }
 
-# How many of so many requests get an ad.
+# The number of requests, of this many, that get an ad.
 sub served {
     my ($times, @args) = @_;
     return scalar grep { defined ask(@args) } 1 .. $times;
@@ -167,7 +166,7 @@ subtest 'several at once' => sub {
     clock(noon());
 };
 
-subtest 'what one cap refuses, no other counts' => sub {
+subtest 'a serve that one cap refuses is not counted by others' => sub {
     my $session = session();
     clock(noon() - 6 * 3_600_000);
     is served(10, 'both', $session), 1, 'one in the hour, by the campaign';
@@ -201,9 +200,9 @@ subtest 'those without a session' => sub {
     is served(12, 'anon', 'a' x 32, '&c=0'), 12, 'a session and a refusal: no cap';
     is served(4, 'anon', 'a' x 32), 3, 'and none of it was noted';
     is served(12, 'anon', $_), 12, "\"$_\" is not a session: a new one each time" for 'anonymous', 'a' x 31, 'a' x 33, 'A' x 32, '';
-    is row(13)->{refused}{frequency}, 1, 'nobody else was refused';
+    is row(13)->{refused}{frequency}, 1, 'no other visitor was refused';
     my @plain = map { $conn->request('GET', '/sessionless?placement=anon')->{body} } 1 .. 6;
-    is scalar(grep { /"creative":131,/ } @plain), 6, 'consent, and a cookie that never comes back: no cap';
+    is scalar(grep { /"creative":131,/ } @plain), 6, 'consent, and a cookie that is never returned: no cap';
 };
 
 subtest 'requests that take nothing' => sub {
@@ -259,8 +258,7 @@ subtest 'over reload, restart and crash' => sub {
     is served(3, 'ever', $other), 0, 'killed: they are not forgotten';
 };
 
-# A new key on top of the ring signs from now on; who has seen what does not
-# depend on it.
+# A new key at the top of the ring signs from now on; what a visitor has seen does not depend on it.
 subtest 'over a new key' => sub {
     plan skip_all => 'no reload without a master process' if !$ngx->{workers};
     my $session = session();
@@ -277,7 +275,7 @@ $conn->close;
 $ngx->stop;
 is_deeply [ $ngx->problems ], [], 'clean';
 
-# Then workers share memory that ends with their configuration.
+# In this case workers share memory that ends with their configuration.
 subtest 'without a state folder' => sub {
     my $without = AdsTest::Nginx->new(workers => 2, http => http_conf(%conf, state => undef), server => $server)->start;
     my $six = sub {
@@ -314,7 +312,7 @@ subtest 'eight workers, one session' => sub {
     my @conns = map { values %{ $many->each_worker } } 1 .. 3;
     is scalar @conns, 24, 'every worker is asked';
 
-    # All requests lie there before the workers go on.
+    # All requests are queued before the workers continue.
     my $hammer = sub {
         my ($placement, $session) = @_;
         my @workers = $many->worker_pids;

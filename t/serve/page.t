@@ -1,5 +1,5 @@
-# Several placements of a page: no creative twice, ads that exclude each other,
-# sets that come whole or not at all, and what is given back.
+# Several placements of a page: no creative twice, ads that exclude each other, sets that are served
+# whole or not at all, and what is returned to limits.
 
 use strict;
 use warnings;
@@ -41,7 +41,7 @@ my $catalog = catalog({
                 group(23, 'cat-b', category => 'cars', priority => 'sponsorship'),
                 group(24, 'cat-a', priority => 'house'), group(25, 'cat-b', priority => 'house', category => 'boats'),
             ] },
-        # Sets. What is served instead of them stands in the house tier.
+        # Sets. Their replacements are in the house tier.
         {   id => 4, timezone => $zone, ad_groups => [
                 group(31, 'left',  together => 'skin'), group(32, 'right', together => 'skin'),
                 group(33, 'left right only-left', priority => 'house', creatives => 2),
@@ -52,7 +52,7 @@ my $catalog = catalog({
                 group(66, 'solo', together => 'alone'),
                 group(91, 'multi', together => 'pair'), group(92, 'multi', together => 'pair'),
             ] },
-        # A set that its own rules keep from ever being whole.
+        # A set that can never be whole because of its own rules.
         {   id => 5, timezone => $zone, advertiser => 'clash', ad_groups => [
                 group(71, 'clash-a', together => 'clash', exclusive => 'advertiser', frequency_caps => $day), group(72, 'clash-b', together => 'clash'),
                 group(73, 'clash-a', priority => 'house'), group(74, 'clash-b', priority => 'house'),
@@ -108,15 +108,15 @@ subtest 'one ad of an advertiser' => sub {
     is page('adv-a'), 'adv-a=11', 'alone';
     is page('adv-b'), 'adv-b=12', 'the other alone';
     is page('adv-a,adv-b'), 'adv-a=11 adv-b=13', 'first the exclusive one';
-    is page('adv-b,adv-a'), 'adv-b=12 adv-a=14', 'and if it comes second, it is the one to go';
+    is page('adv-b,adv-a'), 'adv-b=12 adv-a=14', 'and if it is second, it is removed';
     my $answer = answer('adv-a,adv-b', undef, '&debug=1');
     is reasons($answer, 'adv-b')->{12}, 'exclusive', 'the reason';
-    is page('adv-b,adv-b'), 'adv-b=12 adv-b=13', 'who is not exclusive stands beside others';
+    is page('adv-b,adv-b'), 'adv-b=12 adv-b=13', 'non-exclusive ads are served together';
 };
 
 subtest 'one ad of a category' => sub {
     is page('cat-a,cat-b'), 'cat-a=21 cat-b=22', 'of another category: both';
-    is page('cat-b,cat-a'), 'cat-b=23 cat-a=24', 'of the same, and the exclusive one comes second';
+    is page('cat-b,cat-a'), 'cat-b=23 cat-a=24', 'of the same, and the exclusive one is second';
     is page('cat-a,cat-b,cat-b'), 'cat-a=21 cat-b=22 cat-b=25', 'the same category never, whatever its tier';
 };
 
@@ -154,7 +154,7 @@ subtest 'or not at all' => sub {
 };
 
 subtest 'a member that is paused is not a member' => sub {
-    is page('pause-a,pause-b'), 'pause-a=41', 'the other goes alone';
+    is page('pause-a,pause-b'), 'pause-a=41', 'the other is removed alone';
     is page('pause-a'), 'pause-a=41', 'also on a page with one place';
 };
 
@@ -171,7 +171,7 @@ subtest 'a member that the visitor has seen often enough' => sub {
     is page('capped-a,capped-b', session()), 'capped-a=61 capped-b=62', 'another visitor gets it';
 };
 
-subtest 'what is given back may be had again' => sub {
+subtest 'returned units can be taken again' => sub {
     my $session = session();
     # Group 71 is taken, 72 excluded by it, 71 given back: every time, with a cap of one.
     for (1 .. 3) {
@@ -185,7 +185,7 @@ subtest 'what is given back may be had again' => sub {
     is scalar @events, 0, 'no event of it';
 };
 
-subtest 'what an earlier request has put on the page' => sub {
+subtest 'ads of an earlier request on the page' => sub {
     my $shown = sub { return page($_[0], undef, "&shown=$_[1]") };
     is $shown->('many', '11,12,13'), 'many=2', 'is not served again';
     is $shown->('adv-b', '111'), 'adv-b=13', 'excludes its advertiser';
@@ -195,7 +195,7 @@ subtest 'what an earlier request has put on the page' => sub {
     is $shown->('right', '331'), 'right=33', 'but no set begins';
     is $shown->('three-b,three-c', '511'), 'three-b=52 three-c=53', 'of a set of three';
     is $shown->('three-b', '511'), '', 'which must still become whole';
-    is $shown->('left,right', '311,321'), 'left=33 right=33', 'what is there whole is not served again';
+    is $shown->('left,right', '311,321'), 'left=33 right=33', 'a complete set on the page is not served again';
     is $shown->('solo', '999,4294967295'), 'solo=66', 'creatives that are gone do not matter';
     is $shown->('solo', ''), 'solo=66', 'nor does an empty list';
     is $conn->request('GET', "/spot/serve?placement=solo&shown=$_")->{status}, 400, "shown=$_" for '1,x', ',', '-1', '4294967296', join(',', 1 .. 65);

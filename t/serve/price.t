@@ -1,5 +1,5 @@
-# Who is drawn: tiers, weights, prices, and the floor of a placement, which for
-# clicks and actions is compared with an estimate.
+# Selection: tiers, weights, prices, and the floor of a placement, which for clicks and actions is
+# compared with an estimate.
 
 use strict;
 use warnings;
@@ -77,7 +77,7 @@ my $ngx = AdsTest::Nginx->new(
 )->start;
 my $conn = $ngx->connection;
 
-# The creatives for a page of so many of the placement, in their order.
+# The creatives for a page with this many slots of the placement, in order.
 sub page {
     my ($placement, $places) = @_;
     my $res = $conn->request('GET', '/spot/serve?placement=' . join ',', ($placement) x $places);
@@ -88,7 +88,7 @@ sub page {
 sub ordered { return join ' ', page(@_) }
 sub sorted  { return join ' ', sort { $a <=> $b } page(@_) }
 
-# How often each comes first in so many draws.
+# How often each is first in this many draws.
 sub draws {
     my ($placement, $times) = @_;
     my %seen;
@@ -96,7 +96,7 @@ sub draws {
     return \%seen;
 }
 
-# Within five deviations of what chance gives.
+# Within five standard deviations of the expectation.
 sub about {
     my ($got, $n, $p, $name) = @_;
     my $off = abs(($got // 0) - $n * $p) / sqrt($n * $p * (1 - $p));
@@ -112,13 +112,13 @@ sub track {
 
 subtest 'the floor' => sub {
     my $wanted = join ' ', sort { $a <=> $b } @Id{qw(at above seen fixed dear sale)};
-    is sorted('floor', 15), $wanted, 'who reaches it; of clicks and actions three in a thousand are not ruled out';
+    is sorted('floor', 15), $wanted, 'groups that reach it; for clicks and actions three in a thousand are possible';
     my $seen = draws('floor', 60);
     delete @$seen{ split / /, $wanted };
-    is_deeply $seen, {}, 'and nobody else, ever';
+    is_deeply $seen, {}, 'and never another one';
 };
 
-subtest 'an estimate moves with what was delivered' => sub {
+subtest 'an estimate follows the delivery' => sub {
     for my $case ([ 'rate', 21, 'click' ], [ 'sale', 22, 'conversion' ]) {
         my ($placement, $id, $type) = @$case;
         is ordered($placement, 1), '', "$type: 3 in 1000 at 50 cents are less than the floor";
@@ -148,7 +148,7 @@ subtest 'little evidence does not end an ad group' => sub {
     track('click', 24) for 1 .. 2;
     is ordered('known', 1), 24, '12 in 1100 are not';
     track('click', 24);
-    is ordered('known', 1), 24, '11 in 1100: what is known has no allowance, and reaches it';
+    is ordered('known', 1), 24, '11 in 1100: a known rate gets no allowance, and reaches it';
     track('impression', 24);
     is ordered('known', 1), '', '11 in 1101 do not';
 };
@@ -164,7 +164,7 @@ subtest 'equal prices by weight' => sub {
     about($seen->{42}, 400, 3 / 8, 'weight 3 of 8');
     about($seen->{44}, 400, 4 / 8, 'weight 4 of 8, a flat price of the same worth');
     is $seen->{43}, undef, 'never the cheaper one, whatever its weight';
-    is +(page('even', 4))[3], 43, 'who comes last';
+    is +(page('even', 4))[3], 43, 'the last one';
 };
 
 subtest 'tiers' => sub {

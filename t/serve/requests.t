@@ -1,4 +1,4 @@
-# Requests by placement and hour, and what became of them, go to PostgreSQL with the events.
+# Requests by placement and hour, and their outcomes, are shipped to PostgreSQL with the events.
 use strict;
 use warnings;
 
@@ -35,7 +35,7 @@ sub is_stored {
     return is $got, $expected, $name;
 }
 
-# Ten minutes into an hour, so that none ends by itself.
+# Ten minutes into an hour, so that it does not end during the test.
 my $hour = 3600 * int((clock('') + 2 * 3600) / 3600);
 clock('?advance=' . ($hour + 600 - clock('')));
 is_stored('', 'nothing was asked for') or diag $ngx->error_log;
@@ -49,15 +49,15 @@ is $pg->value('SELECT string_agg(DISTINCT extract(epoch FROM hour)::bigint::text
 is_deeply [ $pg->row(q{SELECT requests, unfilled, fill_rate, serves FROM ads.report('total', 'epoch', '2100-01-01')}) ], [ 44, 10, '0.772727', 34 ],
     'the report has the fill rate';
 
-# What came in an hour stays there, however soon the next one begins.
+# Requests are counted in the hour of their arrival, however soon the next one begins.
 serve(5, 'placement=text');
 clock('?advance=' . ($hour + 3600 - clock('')));
 serve(1, 'placement=text');
 clock('?advance=61');
-is_stored('sold targeting 4, text targeting 12, top  34', 'of the next hour, too');
+is_stored('sold targeting 4, text targeting 12, top  34', 'also of the next hour');
 is $pg->value(q{SELECT string_agg(requests::text, ' ' ORDER BY hour) FROM ads.placement_hours WHERE placement = 'text'}), '11 1', 'each in its own';
 
-# A worker that ends tells what it has; so does one that gets another catalog.
+# A worker writes its counts when it ends, and when it gets another catalog.
 serve(3, 'placement=text');
 is $ngx->stop, 'QUIT', 'stop';
 $ngx->start;
@@ -71,7 +71,7 @@ is $ngx->stop, 'QUIT', 'stop';
 $ngx->start;
 is_stored('sold targeting 4, text targeting 17, top  34', 'nor with a placement');
 
-# While the database is away summaries wait in the spool, which shows events only.
+# While the database is down, summaries wait in the spool, whose listing shows events only.
 $pg->stop;
 serve(3, 'placement=sold');
 clock('?advance=' . ($hour + 3 * 3600 - clock('')));

@@ -57,8 +57,7 @@ sub jump {
     return $time;
 }
 
-# On another day the catalog is compiled anew: openings are laid out some days
-# ahead.
+# On another day the catalog is compiled again: openings are computed some days ahead.
 my $day = 0;
 sub go_to {
     my ($text) = @_;
@@ -74,7 +73,7 @@ sub served {
     return join ' ', sort { $a <=> $b } @ids;
 }
 
-# Each: a time, and the groups of campaigns 1 and 2 that are open then.
+# Each entry: a time, and the groups of campaigns 1 and 2 that are open then.
 sub open_at {
     my @table = @_;
     while (my ($time, $expected) = splice @table, 0, 2) {
@@ -171,7 +170,7 @@ subtest 'flights, to the second' => sub {
 
 subtest 'openings that are days ahead are known' => sub {
     go_to('2027-03-08T12:00Z');
-    # Most often faster than a new catalog: it is looked for every 0.4 s.
+    # Usually faster than a new catalog, which is checked for every 0.4 s.
     for my $pair ([ '2027-03-14T06:29:59Z', '2 6' ], [ '2027-03-14T06:30:00Z', '1 2 6' ], [ '2027-03-14T07:30:00Z', '2 6 21' ]) {
         jump($pair->[0]);
         is join(' ', grep { $_ != 22 } split / /, served()), $pair->[1], $pair->[0];

@@ -1,4 +1,5 @@
-# Creatives of type tag: whose are served, where they are shown, and under which policy.
+# Creatives of type tag: which advertisers' are served, where they are shown, and under which
+# policy.
 
 use lib 't/lib';
 use AdsTest::Clock;

@@ -38,7 +38,7 @@ sub kill_stopped {
 for my $round (1 .. $rounds) {
     my $victim = stop_unanswered($ngx, $template);
     kill_stopped($victim);
-    settled($ngx, $victim->{pid});
+    await_recovery($ngx, $victim->{pid});
     my ($events) = $ngx->error_log =~ /ads: worker $victim->{pid} is gone: .*, (\d+) events counted/;
     note "$events events settled";
     ledger($victim->{path}, "killed before its count, $round");
@@ -50,7 +50,7 @@ for my $round (1 .. $rounds) {
     my $victim = stop_unanswered($ngx, $template);
     kill_stopped($victim);
     is $ngx->get($victim->{path})->{status}, 200, "asked again at once, $round: answered";
-    settled($ngx, $victim->{pid});
+    await_recovery($ngx, $victim->{pid});
     ledger($victim->{path}, "asked again at once, $round");
 }
 
@@ -59,7 +59,7 @@ for my $round (1 .. $rounds) {
     my $victim = stop_unanswered($ngx, $template);
     my $retry  = $ngx->connection;
     $retry->send_raw("GET $victim->{path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    is group($ngx, 12)->{impressions}, keys(%{ impressions() }) - 1, 'a worker stands still: its event is not counted yet';
+    is group($ngx, 12)->{impressions}, keys(%{ impressions() }) - 1, 'a worker is stopped: its event is not counted yet';
     kill CONT => $victim->{pid};
     is $_->read_response->{status}, 200, 'it goes on: both are answered' for $victim->{conn}, $retry;
     $_->close for $victim->{conn}, $retry;
@@ -77,7 +77,7 @@ for my $where (qw(before after)) {
     wait_until { grep { (readlink $_ // '') eq $pipe } glob "/proc/$keeper/fd/*" } 20, 'the keeper to be held up';
     unlink $pipe;
     is $ngx->kill_keeper, $keeper, "the keeper is killed, $where it closed the segment";
-    settled($ngx, $victim->{pid});
+    await_recovery($ngx, $victim->{pid});
     wait_until { !glob $ngx->path('spool') . "/*-$victim->{pid}-*.open" } 20, 'the segment to be closed';
     ledger($victim->{path}, "the keeper was killed, $where it closed the segment");
 }

@@ -38,7 +38,7 @@ subtest 'a slow write' => sub {
     cmp_ok metric($ngx, 'ads_spool_slow_write_seconds_total'), '>=', $after->{slow_write_ms} / 1000, 'one for the time';
     cmp_ok metric($ngx, 'ads_spool_longest_write_seconds'), '>=', 0.3, 'and one for the longest';
     my @lines = $ngx->error_log =~ /^.*\[warn\].*ads: a write to the spool ".*" took \d+ ms.*$/mg;
-    is scalar @lines, 1, 'the log tells it once';
+    is scalar @lines, 1, 'it is logged once';
     $ngx->stop;
     is_deeply [ $ngx->problems(allow => [qr/a write to the spool/]) ], [], 'no alert, clean exit';
 };
@@ -56,7 +56,7 @@ subtest 'a passing read error' => sub {
     my $path     = pixel($template);
     is $ngx->get($path)->{status}, 200, 'an event';
     $ledger->add_paths($path);
-    ok wait_until(sub { (shipping($ngx)->{error} // '') =~ /cannot read ".*": Input\/output error/ }, 60), 'the status tells of the error';
+    ok wait_until(sub { (shipping($ngx)->{error} // '') =~ /cannot read ".*": Input\/output error/ }, 60), 'the status shows the error';
     is metric($ngx, 'ads_postgres_failing'), 1, 'the alarm is raised';
     $strace->detach;
     ok wait_until(sub { !defined shipping($ngx)->{error} }, 60), 'the error is over when the disk is well';
@@ -64,7 +64,7 @@ subtest 'a passing read error' => sub {
     drained($ngx);
     $ledger->closes('after a read error', drained => 1);
     my $log = $ngx->error_log;
-    is scalar(() = $log =~ /cannot read ".*": Input/g), 1, 'the log told it once';
+    is scalar(() = $log =~ /cannot read ".*": Input/g), 1, 'it was logged once';
     like $log, qr/\[notice\] .*ads: segment ".*" is shipped again/, 'and that it is over';
     $ngx->stop;
     is_deeply [ $ngx->problems(allow => [qr/cannot read/]) ], [], 'no alert, clean exit';

@@ -82,13 +82,13 @@ is scalar(grep { $_ > 1 } values %events), 0, 'no event is there twice';
 my $status = status($ngx);
 my $lost   = $status->{events}{dropped};
 note "$answered answered, " . keys(%events) . " in the spool, $lost dropped";
-is $answered - keys %events, $lost, 'lost is what is counted as dropped, exactly';
-is $status->{events}{written}, scalar keys %events, 'and written is what is there';
+is $answered - keys %events, $lost, 'the lost events are those counted as dropped, exactly';
+is $status->{events}{written}, scalar keys %events, 'and the written events are in the spool';
 my $impressions = grep { /^impression/ } keys %events;
 is group($ngx, 12)->{impressions}, $impressions, 'only written events count';
 my $serves = grep { /^serve/ } keys %events;
 walls_agree($ngx, 'after a full disk', serves => $serves, impressions => $impressions);
-cmp_ok status($ngx)->{events}{dropped_serves}, '>', 0, 'serves were dropped, too';
+cmp_ok status($ngx)->{events}{dropped_serves}, '>', 0, 'also serves were dropped';
 
 # A dropped pixel that comes again is new; one that was written is not.
 my @pixels = map { $_->[0] } grep { $_->[0] =~ /impression/ } @{ $result->{answered} };
@@ -97,7 +97,7 @@ is scalar(grep { $_->[1] == 200 } @{ $replay->{answered} }), scalar @pixels, 're
 is group($ngx, 12)->{impressions}, scalar @pixels, 'after replays of all, each counts once';
 walls_agree($ngx, 'after replays', serves => $serves, impressions => scalar @pixels);
 
-like $ngx->error_log, qr/ads: cannot write to spool ".*": \d+ events dropped so far/, 'the log tells';
+like $ngx->error_log, qr/ads: cannot write to spool ".*": \d+ events dropped so far/, 'it is logged';
 $ngx->stop;
 is_deeply [ $ngx->problems ], [], 'no alert, clean exit';
 done_testing;

@@ -231,7 +231,7 @@ subtest 'damaged segments' => sub {
     my $metrics = $ngx->get('/console/status?format=prometheus')->{body};
     like $metrics, qr/^ads_spool_damaged_records_total $counted->{damaged_records}$/m, 'there is a metric for the records';
     like $metrics, qr/^ads_spool_damaged_bytes_total $bytes$/m, 'and one for the bytes';
-    like $ngx->error_log, qr/ads: segment ".*crc-middle\.seg" is damaged: 1 records \(\d+ bytes\)/, 'the log tells it';
+    like $ngx->error_log, qr/ads: segment ".*crc-middle\.seg" is damaged: 1 records \(\d+ bytes\)/, 'it is logged';
     $ngx->stop;
     is_deeply [ $ngx->problems ], [], 'no alert, clean exit';
 };
@@ -282,7 +282,7 @@ subtest 'quarantine cannot be written' => sub {
     $ledger->add_ids(ids(@records));
     my $from = $ngx->log_size;
     put_segment($ngx, 'stuck.seg', segment(@records));
-    ok wait_until(sub { (shipping($ngx)->{error} // '') =~ /cannot write ".*quarantine"/ }, 60), 'the status tells it';
+    ok wait_until(sub { (shipping($ngx)->{error} // '') =~ /cannot write ".*quarantine"/ }, 60), 'the status shows it';
 
     # Other events go on, and the error stays.
     my $load = AdsTest::Load->start($ngx, connections => 2, next => paced(pixels($template), 100));

@@ -49,7 +49,7 @@ my $open = () = glob "$folder/*.open";
 cmp_ok $open, '>', 0, 'killed: segments are open';
 ($exit, $said) = ship();
 is $exit, 0, 'killed: it works';
-like $said, qr/^20 events stored, 0 stored before, 0 in quarantine\.\n$open segments? kept: /, 'killed: and says what is kept';
+like $said, qr/^20 events stored, 0 stored before, 0 in quarantine\.\n$open segments? kept: /, 'killed: and reports what is kept';
 is stored(), $events + 20, 'killed: they are stored';
 is scalar(() = glob "$folder/*.open"), $open, 'killed: the segments are still there, for what nginx has not counted';
 ($exit, $said) = ship();

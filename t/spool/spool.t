@@ -126,7 +126,7 @@ subtest 'the same fact has the same id' => sub {
     $ngx->start;
     is track($ngx, $ad, 'impression')->{status}, 200, 'a replay';
     my @all = grep { $_->{type} eq 'impression' } events(folder($ngx));
-    is scalar @all, 1, 'is written again, as nobody knew it';
+    is scalar @all, 1, 'is written again, as a new event';
     is $all[0]{id}, $first->{id}, 'with the id that it had';
     like $first->{id}, qr/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/, 'which has the shape of a UUIDv7';
     finish($ngx);
@@ -154,11 +154,11 @@ subtest 'the folder is not there' => sub {
     my $ngx = server();
     remove_tree(folder($ngx));
     my $ad = serve($ngx);
-    is $ad->{creative}, 31, 'serving goes on';
+    is $ad->{creative}, 31, 'serving continues';
     is track($ngx, $ad, 'impression')->{status}, 200, 'so does tracking';
     is track($ngx, $ad, 'click')->{status}, 302, 'and clicks lead on';
     my $totals = totals($ngx);
-    is_deeply [ @$totals{qw(written dropped)} ], [ 0, 3 ], 'what is lost is counted';
+    is_deeply [ @$totals{qw(written dropped)} ], [ 0, 3 ], 'lost events are counted';
     like $ngx->error_log, qr{\[error\] .*No such file or directory.*ads: cannot write to spool "\S+/logs/spool"|ads: cannot write to spool "\S+/logs/spool".*No such file}, 'and logged';
 
     make_path(folder($ngx));
@@ -209,14 +209,14 @@ subtest 'the folder is not writable' => sub {
     track($ngx, $ad, 'impression');
     serve($ngx) for 1 .. 4;
     my $totals = totals($ngx);
-    is_deeply [ @$totals{qw(written dropped)} ], [ 1, 5 ], 'what is lost is counted';
+    is_deeply [ @$totals{qw(written dropped)} ], [ 1, 5 ], 'lost events are counted';
     like $ngx->error_log, qr/Permission denied/, 'and logged with its reason';
     chmod 0700, folder($ngx);
     track($ngx, $ad, 'impression');
     serve($ngx) for 1 .. 4;
     $totals = totals($ngx);
     is_deeply [ @$totals{qw(written dropped)} ], [ 6, 5 ], 'it recovers by itself';
-    is scalar(events(folder($ngx))), 6, 'what is counted as written is there';
+    is scalar(events(folder($ngx))), 6, 'events counted as written are in the spool';
     finish($ngx);
 };
 
@@ -275,7 +275,7 @@ SKIP: {
         append($path, "\xff" x 100);
         $ngx->start;
         wait_until { !grep { /\Q$path\E/ } segments(folder($ngx)) } 5, 'the segment to be taken over';
-        is_deeply [ map { $_->{type} } events(folder($ngx)) ], ['serve'], 'what comes before can be read';
+        is_deeply [ map { $_->{type} } events(folder($ngx)) ], ['serve'], 'what precedes it can be read';
         ok wait_until(sub { $ngx->error_log =~ /\Q@{[$path =~ s{.*\/|\.open$}{}gr]}\E/ }, 60), 'the log names the file';
         finish($ngx);
     };
@@ -285,7 +285,7 @@ SKIP: {
         $_->request('GET', '/spot/serve?placement=top') for values %{ $ngx->each_worker };
         my $written = events(folder($ngx));
         $ngx->kill_all;
-        is endings(folder($ngx)), 'open open', 'nobody closed them';
+        is endings(folder($ngx)), 'open open', 'they were not closed';
         $ngx->start;
         wait_until { endings(folder($ngx)) eq 'seg seg' } 5, 'both to be closed';
         is scalar(my @all = events(folder($ngx))), $written, 'by the next server, with all that was in them';

@@ -156,7 +156,7 @@ kill STOP => $stopped;
 $load->wait_for(long() ? 9000 : 100);
 soon { keeper()->{silent_ms} > 3000 } 'stopped: it is silent';
 $load->wait_for(50);
-is $ngx->get('/spot/serve?placement=top')->{status}, 200, 'stopped: serving goes on';
+is $ngx->get('/spot/serve?placement=top')->{status}, 200, 'stopped: serving continues';
 kill CONT => $stopped;
 goes_on('woken');
 is $ngx->keeper_pid, $stopped, 'woken: it is the same one';

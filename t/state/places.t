@@ -32,7 +32,7 @@ is $ngx->get($path)->{status}, 200, 'a replay is answered';
 is group($ngx, 12)->{impressions}, 1, 'and counts nothing';
 is $ngx->get(pixel($template))->{status}, 200, 'an event is taken';
 is group($ngx, 12)->{impressions}, 2, 'and counted';
-settled($ngx, $first);
+await_recovery($ngx, $first);
 
 # Most had a place: else this proves nothing.
 ok wait_until(sub { (() = $ngx->error_log =~ /ads: worker \d+ is gone/g) > 256 }, 60), 'more than 256 left something behind'

@@ -89,7 +89,7 @@ subtest 'PostgreSQL does not answer' => sub {
     $ngx = limited_nginx(workers => 1, limits => \@limits, http => qq{ads_postgres "$conninfo";});
     $pg->stop;
     $ngx->start;
-    like $ngx->error_log, qr/\[warn\].*ads: the state is new and the counters cannot be restored from PostgreSQL: .*(connect|No such file)/, 'is told';
+    like $ngx->error_log, qr/\[warn\].*ads: the state is new and the counters cannot be restored from PostgreSQL: .*(connect|No such file)/, 'is reported';
     is scalar(ask($ngx, 1, 30)), 20, 'and nginx serves';
     $ngx->stop;
     lose_the_state();

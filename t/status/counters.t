@@ -76,11 +76,11 @@ subtest 'a group that goes and comes back' => sub {
 
     edit($ngx, groups(1, 3));
     is counters($ngx), '1:0/0/0/0 3:1/0/0/0', 'one is taken away';
-    is track($ngx, $ad, 'click'), 410, 'a click on what is gone';
+    is track($ngx, $ad, 'click'), 410, 'a click on a removed ad';
 
     edit($ngx, groups(4, 5, 3, 2));
     is counters($ngx), '2:2/1/0/3 3:1/0/0/0 4:0/0/0/0 5:0/0/0/0', 'it is back and finds its counters, new ones begin with nothing';
-    is track($ngx, $ad, 'click'), 302, 'a click on what is back';
+    is track($ngx, $ad, 'click'), 302, 'a click on a restored ad';
     is track($ngx, $ad, 'impression'), 200, 'a replay of its impression';
     is counters($ngx), '2:2/1/1/6 3:1/0/0/0 4:0/0/0/0 5:0/0/0/0', 'the click is counted, the replay is not';
     finish($ngx);
@@ -176,8 +176,8 @@ SKIP: {
         track($ngx, $ad, 'impression') for 1 .. 20;
         my $served = events($ngx->path('logs/spool'));
         my $row = status_of($ngx)->{ad_groups}[0];
-        is $row->{serves}, $served - 1, 'each serve is counted, whoever served';
-        is $row->{impressions}, 1, 'the impression once, whoever was asked';
+        is $row->{serves}, $served - 1, 'each serve is counted, whichever worker served';
+        is $row->{impressions}, 1, 'the impression once, on whichever worker';
         finish($ngx);
     };
 }

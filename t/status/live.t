@@ -76,7 +76,7 @@ sub stream { my ($pid, $query, %headers) = @_; return Stream->new($ngx->connecti
 my $one = stream($first);
 like $one->{head}, qr{^HTTP/1\.1 200 }, 'a stream';
 like $one->{head}, qr{^Content-Type: text/event-stream\r$}m, 'of events';
-like $one->{head}, qr{^Cache-Control: no-store\r$}m, 'that nobody stores';
+like $one->{head}, qr{^Cache-Control: no-store\r$}m, 'that is not stored';
 like $one->{head}, qr{^X-Accel-Buffering: no\r$}m, 'and no proxy buffers';
 my ($begin) = $one->frames(1);
 my ($retry) = $one->{text} =~ /\Aretry: (\d+)\n\n/;
@@ -103,7 +103,7 @@ wait_until {
     $types{serve} && $types{impression};
 } 20, 'events of both types';
 my %known = map { $_ => 1 } qw(type time campaign ad_group creative invalid cents);
-is_deeply [ grep { !$known{$_} } map { keys %$_ } @events ], [], 'a sample of events that tells nothing of a visitor';
+is_deeply [ grep { !$known{$_} } map { keys %$_ } @events ], [], 'a sample of events without visitor data';
 my ($group) = @{ status($ngx)->{ad_groups} };
 is_deeply [ grep { $_->{campaign} != $group->{campaign} } @events ], [], 'but which campaign it was';
 
@@ -123,7 +123,7 @@ is_deeply \@ids, [ $ids[0] .. $ids[-1] ], 'none is left out';
 my $again = stream($second, '', 'Last-Event-ID' => $last - 2);
 AdsTest::Process::wait_until(sub { grep { $_->{id} >= $last } $again->messages('node') }, 20, 'what was missed');
 @ids = map { $_->{id} } $again->messages('node');
-is_deeply [ @ids[ 0, 1 ] ], [ $last - 1, $last ], 'what was missed comes first';
+is_deeply [ @ids[ 0, 1 ] ], [ $last - 1, $last ], 'missed frames are sent first';
 my $strange = stream($first, '', 'Last-Event-ID' => 1_000_000_000);
 ok $strange->frames(1), 'a number of another life begins anew';
 
@@ -138,7 +138,7 @@ for my $row (grep { $_->{campaign} == $group->{campaign} } @{ status($ngx)->{ad_
     $sum{$_} += $row->{$_} for qw(serves impressions viewables clicks conversions spend_cents);
 }
 is_deeply $rows->[0], { id => $group->{campaign}, %sum }, 'with the counts of ads_status';
-is scalar $one->messages('campaigns'), 0, 'and nobody else gets them';
+is scalar $one->messages('campaigns'), 0, 'and no other listener gets them';
 
 # --- bad requests --------------------------------------------------------------------
 
@@ -157,7 +157,7 @@ like $mine->{text}, qr/\n\n\z/, 'no message is cut off';
 my ($new) = $ngx->worker_pids;
 my $back = stream($new, '', 'Last-Event-ID' => ($one->messages('node'))[-1]{id});
 my ($next) = $back->frames(1);
-is $next->{id}, ($one->messages('node'))[-1]{id} + 1, 'a listener that is back goes on where it was';
+is $next->{id}, ($one->messages('node'))[-1]{id} + 1, 'a listener that reconnects continues where it was';
 $ngx->stop;
 is_deeply [ $ngx->problems ], [], 'clean log and exit';
 

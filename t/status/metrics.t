@@ -282,7 +282,7 @@ subtest 'no impression after 300 serves' => sub {
 
 sub exported { my ($m) = @_; return scalar grep { /^ads_today_serves\{/ } keys %$m }
 
-subtest 'what is left out is told' => sub {
+subtest 'the omitted rows are counted' => sub {
     my @ids = 1 .. 1500;
     my $ngx = AdsTest::Nginx->new(
         http => http_conf(size => '16m', state => 'logs/state', catalog => write_temp('many.json', catalog({

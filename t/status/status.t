@@ -97,7 +97,7 @@ subtest 'a journey for each price model' => sub {
     my $status = status_of($ngx);
     is $status->{events}{written}, 25, 'five events for each of five ads';
     my ($bytes) = map { -s } segments($ngx->path('logs/spool'));
-    is_deeply [ @{ $status->{spool} }{qw(segments bytes)} ], [ 1, $bytes ], 'the spool as it lies on the disk';
+    is_deeply [ @{ $status->{spool} }{qw(segments bytes)} ], [ 1, $bytes ], 'the spool as on the disk';
 };
 
 subtest 'replays, rejects and the expired' => sub {
@@ -128,7 +128,7 @@ subtest 'filters' => sub {
     is ids('?ad_group=77'), '', 'no such ad group';
     is ids('?ad_group=4294967295'), '', 'the largest id';
     is ids('?campaign=9&ad_group=50'), '', 'a group of another campaign';
-    is ids('?whatever=1'), '4 10 11 12 13 50 60', 'what is unknown is left alone';
+    is ids('?whatever=1'), '4 10 11 12 13 50 60', 'unknown parameters are ignored';
     is status_of($ngx, '?limit=1')->{catalog}{ad_groups}, 7, 'the catalog is not filtered';
 };
 
@@ -225,7 +225,7 @@ subtest 'a local midnight' => sub {
     is $row->{day}, local_date($after, 'Asia/Tokyo'), 'the next day';
     isnt local_date($after, 'Asia/Tokyo'), local_date($before, 'Asia/Tokyo'), '(which is another one)';
     is_deeply [ @$row{qw(serves impressions clicks spend_cents)} ], [ 0, 0, 0, 0 ], 'it begins with nothing';
-    is rows('?ad_group=10')->{10}{serves}, 2, 'in UTC the day goes on';
+    is rows('?ad_group=10')->{10}{serves}, 2, 'in UTC the day continues';
 
     $ngx->get(endpoint($late->{impression_url}));
     $ngx->get(endpoint($late->{click_url}));

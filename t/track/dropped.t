@@ -150,7 +150,7 @@ is_deeply [ $ngx->problems(allow => [ qr/cannot write/, qr/\[warn\].*alarming/ ]
     edited($ngx, $of, limit(2));
     is_deeply walls($ngx, 1), $before, 'the click of an ad group that is gone is undone when it is dropped';
     hit($ngx, $ads[0]{click_url});
-    is $used->(), 40, 'and is billed when it comes again';
+    is $used->(), 40, 'and is billed when it is repeated';
     $_->close for @conns, $rest;
     $ngx->stop;
     is_deeply [ $ngx->problems(allow => [ qr/cannot write/, qr/\[warn\].*alarming/ ]) ], [], 'clean log and exit';

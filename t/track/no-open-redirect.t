@@ -84,12 +84,12 @@ for my $path ('//evil.example/spot/click', '/spot/click//evil.example', '/spot/c
 }
 for my $token ('https://evil.example/', '//evil.example', 'x' x 96, flip(click(), 77), '') {
     my $res = $ngx->get('/spot/click?url=https://evil.example&t=' . escaped($token));
-    ok $res->{status} == 400 && !defined $res->{headers}{location}, 'without a good token there is no redirect';
+    ok $res->{status} == 400 && !defined $res->{headers}{location}, 'without a valid token there is no redirect';
     unlike $res->{body}, qr/evil/, 'nor an echo';
 }
 my $res = $ngx->post('/spot/click?t=' . click(), 'url=https://evil.example');
 is $res->{status}, 204, 'a beacon';
-is $res->{headers}{location}, undef, 'goes nowhere';
+is $res->{headers}{location}, undef, 'has no redirect';
 
 # --- macros ------------------------------------------------------------------------------
 

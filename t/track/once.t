@@ -79,7 +79,7 @@ is shipping($ngx)->{repeated}, 0, 'at first: nothing was sent twice';
 is answered($ngx, 200, @pixels, @later) + answered($ngx, 302, @clicks), @all, 'the same node: replays are answered';
 is status($ngx)->{events}{duplicate}, @all, 'the same node: and known';
 
-is answered($second, 200, @pixels, @later) + answered($second, 302, @clicks), @all, 'another node takes them, too';
+is answered($second, 200, @pixels, @later) + answered($second, 302, @clicks), @all, 'also another node takes them';
 drained($second);
 is shipping($second)->{repeated}, @all, 'another node: it has sent them';
 is shipping($second)->{shipped},  0,    'another node: none was new';
@@ -111,7 +111,7 @@ for my $node ($ngx, $second) { clock($node, '?advance=' . (30 * $day - 3600)) }
 is answered($ngx, 410, @pixels), @pixels, 'a month later: pixels are too late';
 is answered($ngx, 200, @later), @later, 'a month later: conversions are answered';
 my $repeated = shipping($second)->{repeated};
-is answered($second, 200, @later), @later, 'a month later: by another node, too';
+is answered($second, 200, @later), @later, 'also a month later: by another node';
 
 is $ngx->stop, 'QUIT', 'stop';
 remove_tree($ngx->path('state'));
@@ -124,10 +124,10 @@ $ledger->closes('a month later', drained => 1);
 is_deeply [ map { rows($_) } @later ], [ (1) x @later ], 'a month later: one row each';
 
 # Whose first sight it is: the row is of today, the claim of the serve's month.
-is answered($ngx, 200, @unseen), @unseen, 'conversions that nobody has seen';
+is answered($ngx, 200, @unseen), @unseen, 'conversions without an impression';
 $ledger->add_paths(@unseen);
 drained($ngx);
-is answered($second, 200, @unseen), @unseen, 'on another node, too';
+is answered($second, 200, @unseen), @unseen, 'also on another node';
 drained($second);
 is shipping($second)->{repeated} - $repeated, @unseen, 'one of them repeats';
 $ledger->closes('first seen a month later', drained => 1);

@@ -131,7 +131,7 @@ is length $joined, $#sets, 'all sets have joined';
 
 $load->wait_for(200) while $load->count < 8 * $copies;
 my $result = $load->stop;
-settled($ngx, @killed);
+await_recovery($ngx, @killed);
 
 my %answered;
 $answered{ $_->[0] }++ for @{ $result->{answered} };
@@ -196,7 +196,7 @@ for my $round (1 .. (long() ? 10 : 1)) {
     my $asked  = AdsTest::Load->start($ngx, connections => $connections, next => each_of(($victim->{path}) x (4 * $connections)), check => $check);
     $ngx->kill_worker(pid => $victim->{pid});
     $victim->{conn}->close;
-    settled($ngx, $victim->{pid});
+    await_recovery($ngx, $victim->{pid});
     my $got = $asked->wait_end;
     is scalar @{ $got->{answered} } + @{ $got->{failed} }, 4 * $connections, "round $round: all have asked";
     is scalar(grep { $_->[1] =~ /instead/ } @{ $got->{failed} }), 0, "round $round: and those who got an answer got the pixel";

@@ -82,10 +82,10 @@ subtest 'all anonymous visitors together' => sub {
     is ask(6, 'campaign-a'), '21 21 21 21 21 -', 'a cap of the campaign';
     is ask(6, 'campaign-b'), '22 22 22 22 22 -', 'is one of each of its groups';
     my @events = grep { $_->{ad_group} == 1 } events($ngx->path('logs/spool'));
-    is_deeply [ map { $_->{session} } @events ], [ ('anonymous') x 5 ], 'the events know nobody';
+    is_deeply [ map { $_->{session} } @events ], [ ('anonymous') x 5 ], 'the events have no person';
 };
 
-subtest 'not those who have a session' => sub {
+subtest 'not visitors with a session' => sub {
     my $session = sprintf '%032x', 1;
     is ask(3, 'capped', query => '&c=1', session => $session), '1 1 -', 'their own cap holds';
     is ask(2, 'tier', query => '&c=1', session => $session), '3 3', 'whatever the others saw';
@@ -100,7 +100,7 @@ subtest 'invalid traffic takes nothing' => sub {
     is ask(2, 'capped', query => '&ignore=1'), '1 1', 'also when the cap is reached';
 };
 
-subtest 'what is given back' => sub {
+subtest 'returned units' => sub {
     my $before = ask(1, 'pair-a');
     is $before, '-', 'a set that cannot be filled';
     $ngx->get('/spot/serve?placement=pair-a,pair-b') for 1 .. 6;
@@ -111,7 +111,7 @@ subtest 'what is given back' => sub {
 subtest 'other places' => sub {
     is ask(2, 'never', at => '/never'), '- -', '0: never';
     is ask(7, 'capped', at => '/off'), join(' ', (1) x 7), 'off: always';
-    is ask(6, 'never', at => '/no-session'), '8 8 8 8 8 8', 'who may have a session gets one';
+    is ask(6, 'never', at => '/no-session'), '8 8 8 8 8 8', 'a visitor who consents gets a session';
 };
 
 # --- over reloads, deaths and restarts ----------------------------------------------
@@ -151,7 +151,7 @@ SKIP: {
             $ngx->start;
             clock(noon());
             $load->(50);
-            is $served->(), 200, 'nor when the state is lost: the spool tells';
+            is $served->(), 200, 'nor when the state is lost: it is rebuilt from the spool';
             $ngx->stop;
             is_deeply [ $ngx->problems(allow => [qr/exited on signal 9/]) ], [], 'clean';
         };

@@ -80,7 +80,7 @@ subtest 'each source' => sub {
     is told('/two', cookie('consent_preferences={"analytics":true,"marketing":false}')), 'id -', 'two keys: one no';
     is told('/two', cookie($Yes)), 'id -', 'two keys: one is not there';
     is told('/two', cookie('consent_preferences={"analytics":true,"marketing":true}')), 'id pers', 'two keys: both';
-    is told('/gpp', cookie('__gpp=DBABBg~BVoAAABY.QA; __gpp_sid=8')), 'id pers', 'a GPP string: California, nobody opted out';
+    is told('/gpp', cookie('__gpp=DBABBg~BVoAAABY.QA; __gpp_sid=8')), 'id pers', 'a GPP string: California, no opt-out';
     is told('/gpp', cookie('__gpp=DBABBg~BVoAAABY.YA; __gpp_sid=8')), '- -', 'a GPP string: GPC';
     is told('/gpp', cookie('gpp=DBABBg~BVYAAABY.QA')), '- -', 'a GPP string: opted out of sale';
     is told('/gpp?gpp=DBABBg~BVoAAABY.QA&gpp_sid=8'), 'id pers', 'in the query';
@@ -98,7 +98,7 @@ subtest 'TCF strings' => sub {
     is told('/tcf', tc(ranges => 1, consented => [ 7, 42 ], disclosed => [ 42, 99 ])), 'id pers', 'lists of ranges';
     is told('/tcf', tc(consented => [41])), '- -', 'no consent for us';
     is told('/tcf', tc(disclosed => [41])), '- -', 'not disclosed';
-    is told('/tcf', tc(disclosed => undef)), '- -', 'nobody disclosed';
+    is told('/tcf', tc(disclosed => undef)), '- -', 'no vendor disclosed';
     is told('/vendor', tc()), '- -', 'the consent of another vendor';
     is told('/vendor', tc(ranges => 1, consented => [65_535], disclosed => [65_535])), 'id pers', 'the last id that there is';
     is told('/tcf', tc(policy => 3)), '- -', 'an old policy';
@@ -131,7 +131,7 @@ subtest 'the strictest wins' => sub {
     is told('/all', cookie($Yes), [ 'Sec-GPC' => $_ ]), '- -', "Sec-GPC is malformed: $_" for '2', 'true', '1,1', '10';
     is told('/all', cookie($Yes), [ 'Sec-GPC' => 0 ], [ 'Sec-GPC' => 1 ]), '- -', 'the second Sec-GPC';
     is told('/variable?ok=1', [ 'Sec-GPC' => 1 ]), '- -', 'a variable and Sec-GPC';
-    is told('/cookie', cookie($Yes), [ 'Sec-GPC' => 1 ]), 'id pers', 'what is not asked does not vote';
+    is told('/cookie', cookie($Yes), [ 'Sec-GPC' => 1 ]), 'id pers', 'a disabled source does not vote';
 };
 
 subtest 'all cookies and all headers count' => sub {
@@ -149,7 +149,7 @@ subtest 'all cookies and all headers count' => sub {
 subtest 'unset: cookie, tcf and gpc' => sub {
     is told('/usual', cookie($Yes)), 'id pers', 'the cookie';
     is told('/usual', cookie($Yes), [ 'Sec-GPC' => 1 ]), '- -', 'Sec-GPC';
-    is told('/usual', tc()), '- -', 'a TCF string names vendors, and who we are was not said';
+    is told('/usual', tc()), '- -', 'a TCF string without a configured vendor';
     is told('/usual', cookie($Yes), tc()), '- -', 'also with the cookie';
 };
 
@@ -181,7 +181,7 @@ subtest 'random bytes' => sub {
         my $answer = told('/all', [ Cookie => $Yes ], [ Cookie => "euconsent-v2=$bytes" ]);
         $bad++ if $answer ne '- -';
     }
-    is $bad, 0, 'are no consent';
+    is $bad, 0, 'are not consent';
 };
 
 $conn->close;

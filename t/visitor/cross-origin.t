@@ -52,7 +52,7 @@ subtest 'origins that may not' => sub {
     is_deeply headers($res, @Cors), [ undef, undef, undef, undef ], 'off';
 };
 
-subtest 'errors can be read, too' => sub {
+subtest 'also errors can be read' => sub {
     for my $case ([ 400, 'GET', '/spot/serve' ], [ 400, 'GET', '/spot/click?t=x' ], [ 400, 'POST', '/spot/impression?t=x' ], [ 405, 'PUT', '/spot/serve' ], [ 405, 'DELETE', '/spot/click' ],
         [ 410, 'GET', '/spot/impression?t=' . token('impression', issued => server_time() - 7_200_000) ], [ 400, 'HEAD', '/spot/serve' ]) {
         my ($status, $method, $path) = @$case;
@@ -77,7 +77,7 @@ subtest 'preflight' => sub {
         my ($name, @headers) = @$case;
         $res = ask('OPTIONS', '/spot/impression', @headers);
         is $res->{status}, 405, $name;
-        is $res->{headers}{'access-control-allow-methods'}, undef, 'is told nothing';
+        is $res->{headers}{'access-control-allow-methods'}, undef, 'gets no headers';
     }
     is ask('OPTIONS', '/plain/serve', Origin => 'https://news.example', @asks)->{status}, 405, 'off';
 };
@@ -89,7 +89,7 @@ subtest 'a beacon from a page' => sub {
     is_deeply headers($res, @Cors), [ 'https://news.example', 'true', 'https://news.example', 'Origin' ], 'and may be read';
 };
 
-subtest 'who may embed' => sub {
+subtest 'embedding' => sub {
     my $policy = 'cross-origin-resource-policy';
     my ($ad) = fetch_ads($ngx, 'placement=top');
     is ask('GET', endpoint($ad->{"${_}_url"}))->{headers}{$policy}, 'cross-origin', $_ for qw(impression viewable click);
@@ -105,10 +105,10 @@ subtest 'clicks' => sub {
     my ($ad) = fetch_ads($ngx, 'placement=top');
     my $res = ask('GET', endpoint($ad->{click_url}), Referer => 'https://news.example/private?page');
     is $res->{status}, 302, 'a click';
-    is $res->{headers}{'referrer-policy'}, 'strict-origin', 'tells the site, not the page';
-    is $res->{headers}{'cache-control'}, 'no-store', 'and is kept by nobody';
-    is ask('GET', endpoint($ad->{click_url}))->{headers}{'referrer-policy'}, 'strict-origin', 'the second time, too';
-    is ask('GET', '/spot/click?t=' . token('click', issued => server_time() - 2 * 86_400_000))->{headers}{'referrer-policy'}, 'strict-origin', 'and when it is too late';
+    is $res->{headers}{'referrer-policy'}, 'strict-origin', 'has the site, not the page';
+    is $res->{headers}{'cache-control'}, 'no-store', 'and is not cached';
+    is ask('GET', endpoint($ad->{click_url}))->{headers}{'referrer-policy'}, 'strict-origin', 'also the second time';
+    is ask('GET', '/spot/click?t=' . token('click', issued => server_time() - 2 * 86_400_000))->{headers}{'referrer-policy'}, 'strict-origin', 'and when the token has expired';
     is ask('GET', endpoint($ad->{impression_url}))->{headers}{'referrer-policy'}, undef, 'a picture leads nowhere';
 };
 

@@ -161,14 +161,14 @@ is_deeply [ map { $_->{session_id} } @{ $all->{trials} } ], [ $Session{anna} ], 
 is_deeply [ map { "$_->{level} $_->{id}" } sort { $a->{id} <=> $b->{id} } @{ $all->{frequency} } ], [ 'campaign 7', 'ad_group 12' ], 'and what the frequency caps know';
 unlike $out, qr/$Session{bert}|$Session{cora}/, 'nothing of others';
 is run_with("$Session{anna}\n", 'export', '--session', '-', @there), 0, 'from standard input, without PostgreSQL';
-is scalar @{ json($out)->{spool} }, 20, 'the spool and its quarantine, with what is intact in damaged bytes';
+is scalar @{ json($out)->{spool} }, 20, 'the spool and its quarantine, with intact records among damaged bytes';
 is json($out)->{events}, undef, 'and no more';
 is run('export', '--user', $Name, @secret, @here), 0, 'of a user';
-is scalar @{ json($out)->{events} }, 7, 'the events of the sessions belong to the user, too';
+is scalar @{ json($out)->{events} }, 7, 'also the events of the sessions belong to the user';
 is run('export', '--user', 'nobody', @secret, @here), 0, 'of somebody unknown';
 is_deeply [ @{ json($out) }{ qw(events trials spool frequency) } ], [ [], [], [], [] ], 'there is nothing';
 is_deeply [ $db->query(q{SELECT actor, action, table_name, row_id, after FROM ads.audit_log WHERE action = 'export' ORDER BY id LIMIT 1}) ],
-    [ [ 'tester', 'export', 'persons', '', '{"by": "session", "rows": 8}' ] ], 'the log has who asked, not for whom';
+    [ [ 'tester', 'export', 'persons', '', '{"by": "session", "rows": 8}' ] ], 'the log has the actor, not the person';
 
 # ---- erase, while both nodes work -------------------------------------------------------------
 
@@ -185,13 +185,13 @@ is_deeply json($out), { events => 7, trials => 1, spool => 0, frequency => 2 }, 
 is run('erase', '--session', $Session{anna}, @there), 0, 'erase' or diag $err;
 is $out, "erased: 0 events and 0 trials in PostgreSQL, 22 events in the spool, 2 entries of frequency caps\n", 'on the other' or diag $out;
 is found('anna', @folders), '', 'she is nowhere';
-is_deeply figures(), $before, 'what was counted stays counted, the trials too';
+is_deeply figures(), $before, 'counts and trials are unchanged';
 is found('bert', @folders), $bert, 'others are where they were';
 my $now = words($alone->path('state') . '/frequency');
 my @gone = grep { !$now->{$_} } keys %$words;
 cmp_ok scalar @gone, '>=', 2, 'keys of the frequency caps are gone';
 is scalar(grep { my $key = $_; grep { index(slurp($_), $key) >= 0 } map { glob "$_/*" } @folders } @gone), 0, 'from everywhere';
-is $db->value(q{SELECT count(*) FROM ads.audit_log WHERE action = 'erase' AND after = '{"by": "session", "events": 7, "trials": 1, "spool": 0, "frequency": 2}'}), 1, 'the log tells of it';
+is $db->value(q{SELECT count(*) FROM ads.audit_log WHERE action = 'erase' AND after = '{"by": "session", "events": 7, "trials": 1, "spool": 0, "frequency": 2}'}), 1, 'it is logged';
 is run('export', '--session', $Session{anna}, @here), 0, 'export';
 is_deeply [ @{ json($out) }{ qw(events trials spool frequency) } ], [ [], [], [], [] ], 'finds nothing';
 is run('erase', '--session', $Session{anna}, @here, '--json'), 0, 'again';
@@ -224,7 +224,7 @@ $db->run($db->ingest_sql($db->event(type => 'impression', serve => 900, session 
 is run_with('bert', 'erase', '--user', '-', @secret, @here, '--json', '--as', 'officer'), 0, 'a user is erased' or diag $err;
 is_deeply json($out), { events => 6, trials => 1, spool => 0, frequency => 2 }, 'with the sessions';
 is $db->value(qq{SELECT count(*) FROM ads.ad_events WHERE session_id = '$Session{bert}'}), 1, 'but not with what is another\'s';
-is $db->value(q{SELECT actor FROM ads.audit_log WHERE action = 'erase' ORDER BY id DESC LIMIT 1}), 'officer', '--as names who did it';
+is $db->value(q{SELECT actor FROM ads.audit_log WHERE action = 'erase' ORDER BY id DESC LIMIT 1}), 'officer', '--as names the actor';
 $shipping->stop;
 is_deeply [ $shipping->problems ], [], 'no alert';
 
@@ -242,7 +242,7 @@ for my $n (1 .. 12) {
 }
 my $result = $load->stop;
 is scalar @{ $result->{failed} }, 0, 'no request fails';
-cmp_ok $hers, '>=', 24, 'who is forgotten is shown the ad again and again';
+cmp_ok $hers, '>=', 24, 'after the erasure the frequency cap starts again';
 my $total = 1 + $hers + @{ $result->{answered} };
 wait_until { $busy->value('SELECT count(*) FROM ads.ad_events') == $total } 120, 'all to be shipped';
 is $busy->value('SELECT sum(events) FROM ads.event_hours'), $total, 'nothing is lost, nothing is doubled';
@@ -318,7 +318,7 @@ subtest 'a batch on its way' => sub {
 $busy->run(q{SELECT ads.make_partition('ad_events', '2024-01-01T00:00:00Z')});
 is_deeply [ $busy->query(q{SELECT * FROM ads.prune_events(395) WHERE action = 'dropped'}) ], [ [ 'dropped', 'ad_events_2024_01' ] ], 'an old month is dropped';
 is $busy->value(q{SELECT concat_ws(' ', action, table_name, row_id, before ->> 'keep_days', before ->> 'until') FROM ads.audit_log WHERE action = 'drop'}),
-    'drop ad_events ad_events_2024_01 395 2024-02-01T00:00:00+00:00', 'and the log tells of it';
+    'drop ad_events ad_events_2024_01 395 2024-02-01T00:00:00+00:00', 'and it is logged';
 
 # ---- what is wrong -------------------------------------------------------------------------------
 
@@ -340,5 +340,5 @@ for my $wrong (
 }
 $pg->run('CREATE ROLE looker LOGIN IN ROLE ads_report', dbname => 'postgres');
 is run('erase', '--session', $Session{anna}, '--database', $db->conninfo(user => 'looker')), 3, 'a reader may not erase';
-like $err, qr/GRANT ads_admin/, 'and is told what it takes';
+like $err, qr/GRANT ads_admin/, 'with what is required';
 done_testing;

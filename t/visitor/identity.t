@@ -103,7 +103,7 @@ subtest 'a malformed session is replaced' => sub {
     }
     is ask('/long', "a-b.c_D=$good")->{set}, undef, 'a name with other characters';
     my $got = ask('/long', "spot=$good");
-    isnt $got->{session}, undef, 'the cookie of another name is none';
+    isnt $got->{session}, undef, 'a cookie of another name is not used';
 };
 
 subtest 'over TLS' => sub {
@@ -117,7 +117,7 @@ subtest 'over TLS' => sub {
 # proxy that ends TLS.
 subtest 'for other sites' => sub {
     like ask('/none')->{set}, qr/; SameSite=None(?:;|$)/, 'SameSite=None';
-    like ask('/none')->{set}, qr/; Secure(?:;|$)/, 'goes with Secure';
+    like ask('/none')->{set}, qr/; Secure(?:;|$)/, 'has Secure';
 };
 
 subtest 'only true is a yes' => sub {
@@ -193,7 +193,7 @@ subtest 'the pseudonym of a user' => sub {
         is_deeply [ @$without{qw(user session metadata)} ], [ '', 'anonymous', '{}' ], 'none without consent';
     }
     is scalar keys %user, 4, 'everybody has another';
-    is ask('/plain', preferences($Yes))->{event}{user}, '', 'nobody signed in: none';
+    is ask('/plain', preferences($Yes))->{event}{user}, '', 'not signed in: none';
     is ask('/plain?user=', preferences($Yes))->{event}{user}, '', 'an empty name: none';
     for my $file (segments($ngx->path('logs/spool'))) {
         open my $in, '<:raw', $file or die "$file: $!";

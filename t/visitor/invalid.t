@@ -127,7 +127,7 @@ sub journey {
     return @stories;
 }
 
-subtest 'who asks' => sub {
+subtest 'clients' => sub {
     my $ngx = begin(more => $Rules);
     tick($ngx);
     my $before = books($ngx);
@@ -161,7 +161,7 @@ subtest 'who asks' => sub {
     is $status->{events}{invalid}, $sum, 'and their sum';
     is $status->{traffic}{$_}{gross}, $_ eq 'serve' ? 42 + 2 * $Ticks : 42, "gross: $_" for qw(serve impression viewable click conversion);
     my $metrics = $ngx->get('/metrics?format=prometheus')->{body};
-    like $metrics, qr/^ads_recorded_total\{type="click",invalid="bot"\} 9$/m, 'Prometheus has them, too';
+    like $metrics, qr/^ads_recorded_total\{type="click",invalid="bot"\} 9$/m, 'also Prometheus has them';
     like $metrics, qr/^ads_recorded_total\{type="click",invalid=""\} 0$/m, 'and the net ones';
 
     # People, in between.
@@ -178,7 +178,7 @@ subtest 'who asks' => sub {
     later($ngx, 2);
     get($ngx, $ad->{impression_url}, 'User-Agent' => 'evil');
     get($ngx, $ad->{impression_url});
-    is story($ngx, $ad), 'serve/ impression/bot', 'the first pixel counts, whoever fetched it';
+    is story($ngx, $ad), 'serve/ impression/bot', 'the first pixel counts, whichever client fetched it';
     my $other = serve($ngx, 1, 'User-Agent' => 'evil');
     get($ngx, $other->{impression_url});
     is story($ngx, $other), 'serve/bot impression/ignored', 'what was served to a machine stays invalid';

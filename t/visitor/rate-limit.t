@@ -81,7 +81,7 @@ subtest 'a window that slides' => sub {
     my $res = ask('/limited', '192.0.2.1');
     is $res->{status}, 200, 'the first';
     is $res->{body}, 'ok', 'is answered';
-    is_deeply told($res), [ 5, 4, undef ], 'and told what is left';
+    is_deeply told($res), [ 5, 4, undef ], 'with the remaining requests';
     forward(30);
     is statuses(4, '/limited', '192.0.2.1'), '200 200 200 200', 'four more, half a window later';
     $res = ask('/limited', '192.0.2.1');
@@ -107,7 +107,7 @@ subtest 'one zone, many places' => sub {
 subtest 'every method counts' => sub {
     my %pass = ('X-Real-IP' => '192.0.2.3');
     $ngx->request($_, '/limited', \%pass, $_ eq 'POST' ? 'x' : undef) for qw(HEAD HEAD GET POST OPTIONS);
-    is $ngx->request('HEAD', '/limited', \%pass)->{status}, 429, 'HEAD and others, too';
+    is $ngx->request('HEAD', '/limited', \%pass)->{status}, 429, 'also HEAD and others';
 };
 
 subtest 'addresses' => sub {
@@ -124,16 +124,16 @@ subtest 'addresses' => sub {
 
 subtest 'a key of the configuration' => sub {
     is statuses(3, '/keyed?id=a', '192.0.2.20'), '200 200 429', 'two for each';
-    is ask('/keyed?id=a', '192.0.2.21')->{status}, 429, 'whoever asks';
+    is ask('/keyed?id=a', '192.0.2.21')->{status}, 429, 'every client';
     is ask('/keyed?id=b', '192.0.2.20')->{status}, 200, 'another';
-    is statuses(4, '/keyed', '192.0.2.20'), '200 200 200 200', 'without one there is no limit';
+    is statuses(4, '/keyed', '192.0.2.20'), '200 200 200 200', 'without a key there is no limit';
     is_deeply told(ask('/keyed', '192.0.2.20')), [ undef, undef, undef ], 'and nothing to tell';
 };
 
 subtest 'silent and dry_run' => sub {
     my $before = $ngx->log_size;
     is statuses(4, '/silent', '192.0.2.30'), '200 200 200 200', 'silent: all are answered';
-    is_deeply told(ask('/silent', '192.0.2.30')), [ undef, undef, undef ], 'and told nothing';
+    is_deeply told(ask('/silent', '192.0.2.30')), [ undef, undef, undef ], 'without limit headers';
     is_deeply [ @{ limit('quiet') }{qw(passed refused)} ], [ 2, 3 ], 'but known';
     is statuses(4, '/dry', '192.0.2.30'), '200 200 200 200', 'dry_run: so they are';
     is_deeply [ @{ limit('dry') }{qw(passed refused)} ], [ 2, 2 ], 'and known';
@@ -170,7 +170,7 @@ subtest 'two limits' => sub {
     forward(2);
     $res = ask('/two', '192.0.2.50');
     is $res->{status}, 429, 'the slow one';
-    is_deeply [ @{ told($res) }[ 0, 1 ] ], [ 3, 0 ], 'is told of';
+    is_deeply [ @{ told($res) }[ 0, 1 ] ], [ 3, 0 ], 'is reported';
     forward(2);
     is_deeply [ @{ limit('fast') }{qw(passed)} ], [3], 'and what it refused, the fast one did not count';
 };
@@ -190,8 +190,8 @@ subtest 'events' => sub {
     my $track = sub { my ($path, $type, %more) = @_; return ask("$path?t=" . token($type, serve => shift @serve) . ($more{more} // ''), $more{from}) };
     is join(' ', map { $track->('/l/impression', 'impression', from => '192.0.2.70')->{status} } 1 .. 4), '200 200 200 429', 'three pixels';
     my $res = $track->('/l/click', 'click', from => '192.0.2.70');
-    is $res->{status}, 302, 'a click goes where it should';
-    is_deeply told($res), [ undef, undef, undef ], 'and is told nothing';
+    is $res->{status}, 302, 'a click is redirected';
+    is_deeply told($res), [ undef, undef, undef ], 'without limit headers';
     $res = $track->('/l/track', 'click', from => '192.0.2.70', more => '&type=click');
     is $res->{status}, 302, 'so does one of a location for all types';
     is $track->('/l/track', 'viewable', from => '192.0.2.70', more => '&type=viewable')->{status}, 429, 'but not a pixel there';
@@ -226,14 +226,14 @@ subtest 'silent events' => sub {
         is $res->{status}, 200, "$type: answered";
         is length $res->{body}, 43, 'with the pixel';
         is $res->{headers}{'content-type'}, 'image/gif', 'of the usual type';
-        is_deeply told($res), [ undef, undef, undef ], 'and told nothing';
+        is_deeply told($res), [ undef, undef, undef ], 'without limit headers';
     }
     is $track->('impression', method => 'POST')->{status}, 204, 'a beacon';
     is $track->('viewable', path => '/l/quiet/track', query => '&type=viewable')->{status}, 200, 'a location for all types';
     my $res = $track->('click');
     is $res->{status}, 302, 'a click';
-    like $res->{headers}{location}, qr{^https://acme\.example/autumn\?c=[\w-]{96}$}, 'goes to the advertiser';
-    is $res->{headers}{'referrer-policy'}, 'strict-origin', 'who learns no more than from others';
+    like $res->{headers}{location}, qr{^https://acme\.example/autumn\?c=[\w-]{96}$}, 'is redirected to the advertiser';
+    is $res->{headers}{'referrer-policy'}, 'strict-origin', 'with the same data as others';
     my @new = grep { !$seen{ $_->{id} } } events($spool);
     is_deeply [ map { "$_->{type} $_->{invalid} $_->{price}" } @new ],
         [ ('impression 0 250000') x 2, 'impression 11 0', 'viewable 11 0', 'conversion 11 0', 'impression 11 0', 'viewable 11 0', 'click 11 0' ],
@@ -251,10 +251,10 @@ subtest 'silent events' => sub {
     is ask("/l/quiet/impression?t=$token", $from)->{status}, 200, 'again, within it';
     my @copies = grep { $_->{serve} == 2501 } events($spool);
     is_deeply [ map { $_->{invalid} } @copies ], [11], 'is recorded once';
-    is ask("/l/quiet/impression?t=x", $from)->{status}, 400, 'what is wrong stays wrong';
+    is ask("/l/quiet/impression?t=x", $from)->{status}, 400, 'invalid requests remain invalid';
     ask("/l/quiet/impression?t=" . token('impression', serve => 2600), $from);
-    is ask("/l/quiet/impression?t=x", $from)->{status}, 400, 'over the limit, too';
-    is ask("/l/quiet/impression?t=" . token('impression', issued => noon() - 7_200_000), $from)->{status}, 410, 'and what is over is over';
+    is ask("/l/quiet/impression?t=x", $from)->{status}, 400, 'also over the limit';
+    is ask("/l/quiet/impression?t=" . token('impression', issued => noon() - 7_200_000), $from)->{status}, 410, 'and an expired one stays expired';
 };
 
 subtest 'silent serves' => sub {
@@ -268,14 +268,14 @@ subtest 'silent serves' => sub {
     is $res->{status}, 200, 'over the limit';
     is $res->{body}, '{"ads":[]}', 'there is none';
     is $res->{headers}{'content-type'}, 'application/json', 'the usual type';
-    is $res->{headers}{'cache-control'}, 'no-store', 'which nobody keeps';
+    is $res->{headers}{'cache-control'}, 'no-store', 'which is not cached';
     is $res->{headers}{'set-cookie'}, undef, 'no session begins';
-    is_deeply told($res), [ undef, undef, undef ], 'and nobody is told';
+    is_deeply told($res), [ undef, undef, undef ], 'and nothing is reported';
     is $serve->('top,side')->{body}, '{"ads":[]}', 'of two placements';
     is $serve->('top&format=js&callback=show')->{body}, 'show({"ads":[]});', 'as a script';
     $res = $serve->('top&format=html');
     is "$res->{status} $res->{body}", '204 ', 'as a page';
-    is $serve->('nonesuch')->{status}, 400, 'what is wrong stays wrong';
+    is $serve->('nonesuch')->{status}, 400, 'invalid requests remain invalid';
     is $ngx->request('HEAD', '/l/quiet/serve?placement=top', { 'X-Real-IP' => $from })->{status}, 200, 'HEAD';
     is $serves->(), $before, 'nothing is written';
     my ($after) = grep { $_->{id} == 12 } @{ status_of($ngx)->{ad_groups} };
@@ -323,7 +323,7 @@ SKIP: {
             $ngx->wait_workers;
         }
         is ask('/limited', '198.51.100.1')->{status}, 429, 'after four died';
-        is statuses(3, '/limited', '198.51.100.2'), '200 200 429', 'of the other, too';
+        is statuses(3, '/limited', '198.51.100.2'), '200 200 429', 'also of the other';
 
         $ngx->set_conf(http => $Http, server => late($Limits =~ s/zone=plain:1m rate=5/zone=plain:1m rate=6/r) . locations());
         $ngx->reload(wait_old => 1);
@@ -362,7 +362,7 @@ SKIP: {
         waitpid $_, 0 for @pids;
         is statuses(6, '/limited', '198.51.100.9'), '200 200 200 200 200 429', 'the limit works on';
         my $row = limit('plain');
-        cmp_ok $row->{passed}, '<=', 1001 * 5, 'nobody passed more often than five times';
+        cmp_ok $row->{passed}, '<=', 1001 * 5, 'no key passed more than five times';
         note explain $row;
         $ngx->stop;
         is_deeply [ $ngx->problems(allow => [qr/exited on signal 9/]) ], [], 'nothing else happened';

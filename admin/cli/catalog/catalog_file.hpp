@@ -1,4 +1,4 @@
-// Catalogs that the command line names.
+// Reads catalogs named on the command line.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace ads::cli {
 
-// A line "FILE: PATH: MESSAGE" on standard error for each.
+// Prints a line "FILE: PATH: MESSAGE" to standard error for each error.
 void show_errors(const std::string& file, const std::vector<catalog::Error>& errors,
                  size_t more_errors);
 
@@ -25,7 +25,7 @@ void add_catalog_options(Arguments& command, CatalogOptions& options);
 std::optional<CatalogSource> read_or_tell(const CatalogOptions& options,
                                           const std::string& application);
 
-// The value of --at; empty is now.
+// The value of --at; empty: now.
 Seconds moment(const std::string& text);
 Validator is_moment();
 

@@ -6,14 +6,14 @@
 
 namespace ads::cli {
 
-// Money in its currency; empty: none is set.
+// Amounts are printed in `currency`; empty: none is set.
 void show_changes(const std::vector<Change>& changes, const std::string& currency);
 
 // A field of a change: "price.amount: 2.50 EUR -> 3.00 EUR".
 std::string shown_field(const Change& change, const FieldChange& field,
                         const std::string& currency);
 
-// A line for each on standard error.
+// Prints a line for each change to standard error.
 void tell_removed(const std::vector<Removed>& removed);
 
 }  // namespace ads::cli

@@ -1,5 +1,5 @@
-// The command line as the commands describe it. CLI11 does the work, behind this
-// header: it is large, and every file that includes it takes seconds to compile.
+// Describes the command line to CLI11. Commands do not include CLI11 itself: it is large, and every
+// file that includes it takes seconds to compile.
 #pragma once
 
 #include <deque>
@@ -19,7 +19,7 @@ namespace ads::cli {
 struct Validator {
     std::function<std::string(const std::string&)> fault;
     std::string type;
-    std::vector<std::string> values;  // what a shell may offer; empty: it is not known
+    std::vector<std::string> values;  // for shell completion; empty: unknown
 };
 
 Validator one_of(std::vector<std::string> words);
@@ -48,7 +48,7 @@ private:
 // A command, with its options and the commands below it.
 class Arguments {
 public:
-    // Gets all values of an option, in order; false refuses them.
+    // Receives all values of an option, in order; returns false to refuse them.
     using Taker = std::function<bool(const std::vector<std::string>&)>;
 
     explicit Arguments(const std::string& description);
@@ -65,7 +65,7 @@ public:
     Arguments* add_subcommand(const std::string& name, const std::string& help);
     // Null if it does not exist.
     Arguments* find_subcommand(const std::string& name);
-    // Whether the command line names one of them.
+    // Whether one of the command's options is given.
     bool has_subcommand() const;
     void require_subcommand(int least, int most = 0);
 
@@ -86,7 +86,7 @@ private:
 // Values of an option for shell completion; empty if unknown.
 const std::vector<std::string>& values_of(const CLI::Option& option);
 
-// An argument that is needed and not there.
+// A required argument is missing.
 [[noreturn]] void refuse_missing(const std::string& name);
 
 }  // namespace ads::cli

@@ -1,6 +1,6 @@
-// --batch: a JSON object on each line of standard input, and one on each line
-// of standard output, in the same order. A bad line has its answer, too, and
-// the next one goes on.
+// --batch: reads a JSON object from each line of standard input and writes one line to standard
+// output for each, in the same order. An invalid line gets an error as its answer, and reading
+// continues.
 #pragma once
 
 #include <jansson.h>
@@ -19,12 +19,12 @@ struct BadLine : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// Fills in the answer, which has the line's id.
+// Fills in the answer, which has the id of the line.
 using BatchHandler = std::function<void(const json_t* line, json_t* answer)>;
 
 Exit run_batch(const BatchHandler& handle);
 
-// A member that is a string; throws BadLine.
+// A string member; throws BadLine if it is missing.
 std::string_view string_member(const json_t* line, const char* name);
 
 void put(json_t* object, const char* name, json_t* value);

@@ -1,5 +1,5 @@
-// Rows and columns for people. On a terminal they fit its width: wide columns of text give way
-// first, then those columns are left out that are the least important, and a line is cut at last.
+// Rows and columns for people. On a terminal they fit its width: wide text columns are narrowed
+// first, then the least important columns are omitted, and finally lines are truncated.
 #pragma once
 
 #include <string>
@@ -12,14 +12,14 @@ public:
     explicit Grid(std::vector<std::string> heads) : heads_(std::move(heads)) {}
 
     void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-    // The last line, printed as the heads are.
+    // The last line, printed like the heads.
     void foot(std::vector<std::string> row) { foot_ = std::move(row); }
-    // The columns to leave out where there is no room for all, by their heads, the first one first.
+    // The heads of the columns to omit if the width does not suffice, in this order.
     void spare(std::vector<std::string> heads) { spare_ = std::move(heads); }
     bool empty() const noexcept { return rows_.empty(); }
     // Each line indented by `indent` columns.
     void print(size_t indent = 0) const;
-    // The same, as a terminal of that width shows it; 0: as wide as it is.
+    // The same for a terminal of this width; 0: unlimited.
     std::string text(size_t indent, size_t width, bool bold) const;
 
 private:

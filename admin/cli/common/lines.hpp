@@ -1,4 +1,4 @@
-// Lines in, lines out: for programs that keep the command running.
+// Line-by-line input and output, for programs that keep the command running.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace ads::cli {
 
-// Lines of a file or of standard input ("-"), without their ends. What was put
-// out so far is written before it waits for more.
+// Reads lines of a file or of standard input ("-"), without their line feeds. Pending output is
+// written before it waits for more input.
 class Lines {
 public:
     explicit Lines(const std::string& path);
@@ -15,8 +15,8 @@ public:
     Lines(const Lines&) = delete;
     Lines& operator=(const Lines&) = delete;
 
-    // False at the end. The line is valid until the next call; of one that is
-    // over kMost bytes the rest is missing.
+    // Returns false at the end. The line is valid until the next call; a line longer than kMost
+    // bytes is truncated.
     bool next(std::string_view& line);
 
     static constexpr size_t kMost = 1 << 20;
@@ -27,13 +27,13 @@ private:
     std::string path_;
     int fd_;
     std::string buffer_;
-    size_t begin_ = 0;  // of what was not handed out yet
+    size_t begin_ = 0;  // of what is not returned yet
     size_t seen_ = 0;   // no line feed before this
     bool ended_ = false;
 };
 
-// What stands before the first tab; the rest has what follows it, and `found`
-// says whether there is one.
+// Returns the text before the first tab, and sets `rest` to the text after it; `found` tells
+// whether there is a tab.
 std::string_view take_field(std::string_view& rest, bool& found);
 
 }  // namespace ads::cli

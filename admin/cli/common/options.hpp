@@ -1,4 +1,4 @@
-// Validators of option values, whose messages say what is allowed.
+// Validators of option values. Their messages state what is allowed.
 #pragma once
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ inline Validator whole_number(uint64_t least, uint64_t most) {
         "N");
 }
 
-// Of an http or https address.
+// An http or https URL.
 inline Validator is_web_address() {
     return Validator(web_address_fault, "URL");
 }

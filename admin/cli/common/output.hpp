@@ -1,5 +1,5 @@
-// What the command says: results on standard output, messages on standard
-// error, and the exit code.
+// Output of the command: results on standard output, messages on standard error, and the exit
+// code.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace ads::cli {
 
-// The functions of admin/lib return what the command prints.
+// Used with data from admin/lib, which prints nothing itself.
 using namespace admin;
 
 // Standard output was closed by its reader (`| head`): stop silently.

@@ -1,4 +1,4 @@
-// A bar on standard error for those who wait. Only on a terminal.
+// A progress bar on standard error, only on a terminal.
 #pragma once
 
 #include <chrono>
@@ -8,16 +8,16 @@ namespace ads::cli {
 
 class Progress {
 public:
-    // Not `wanted`: never shown.
+    // Shown only if `wanted`.
     Progress(std::string label, uint64_t total, bool wanted);
     ~Progress() { clear(); }
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
 
     void at(uint64_t done);
-    // Another phase, of unknown length.
+    // Begins a phase of unknown length.
     void now(const char* what);
-    // Takes the bar away.
+    // Removes the bar.
     void clear();
 
 private:

@@ -14,7 +14,7 @@ public:
     ServiceManager();
 
     void say(std::string_view state) const noexcept;  // "READY=1"
-    // The interval in which it expects a sign of life.
+    // The watchdog interval, if the service manager set one.
     std::optional<std::chrono::milliseconds> watchdog() const noexcept { return watchdog_; }
 
 private:
@@ -22,23 +22,23 @@ private:
     std::optional<std::chrono::milliseconds> watchdog_;
 };
 
-// SIGTERM and SIGINT, kept back until somebody asks for them: what is being done is
-// always finished.
+// Blocks SIGTERM and SIGINT until they are asked for, so that the current step is always
+// completed.
 class StopSignal {
 public:
     StopSignal();
-    // Whether one came, within that time.
+    // Waits up to that time; returns whether one arrived.
     bool within(std::chrono::milliseconds time);
 
 private:
     bool came_ = false;
 };
 
-// A line of a daemon's log, on standard error: "TIME [TAG] TEXT". In the journal,
-// which has times of its own, without one.
+// A line of a daemon's log, on standard error: "TIME [TAG] TEXT". Without the time in the journal,
+// which adds its own.
 void log_line(std::string_view tag, std::string_view text);
 
-// "web1:3370", the name of an instance that was given none.
+// "web1:3370", the default name of an instance.
 std::string host_and_process();
 
 }  // namespace ads::cli

@@ -11,12 +11,12 @@ namespace ads::cli {
 // Columns of standard output: the terminal's, else COLUMNS, else 80.
 size_t terminal_width();
 
-// How many columns the text takes, a column per character.
+// The width of the text: one column per character.
 size_t columns(std::string_view text);
 
-// Cut to `width` columns, with an ellipsis.
+// Truncated to `width` columns, with an ellipsis.
 std::string fitted(std::string_view text, size_t width);
-// The same, filled up with blanks.
+// The same, padded with blanks.
 std::string padded(std::string_view text, size_t width);
 
 // `fraction` of `width` columns; empty only for 0.

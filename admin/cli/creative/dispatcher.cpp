@@ -30,7 +30,7 @@ Resolver resolver_of(const std::vector<std::string>& entries) {
     }
     Given given;
     for (const auto& entry : entries) {
-        given.add_turn(entry);
+        given.add_next(entry);
     }
     // Threads ask it.
     auto shared = std::make_shared<std::pair<std::mutex, Given>>();
@@ -238,7 +238,7 @@ void Dispatcher::report_outcomes() {
                               : errors.add(fitted(printable(outcome.error), kLongestError));
     }
     const std::string stored = database_->value(
-        "SELECT ads.settle_pixels($1, $2, $3, $4, $5, $6)",
+        "SELECT ads.finish_pixels($1, $2, $3, $4, $5, $6)",
         {instance_, ids.text(), tries.text(), whats.text(), seconds.text(), errors.text()});
     totals_.lost += outcomes_.size() - std::stoull(stored);
     outcomes_.clear();

@@ -1,4 +1,4 @@
-// The queue of third parties' pixels, worked off. Any number of dispatchers may run.
+// Sends the queued impression pixels of third parties. Any number of dispatchers may run.
 #pragma once
 
 #include <chrono>
@@ -15,15 +15,15 @@
 
 namespace ads::cli {
 
-// Hosts that fail again and again are left alone for a while.
+// A circuit breaker per host: after repeated failures, a host is not tried for a while.
 class Breaker {
 public:
     using Clock = std::chrono::steady_clock;
 
-    // How long to wait before the host is tried again; zero: try now. When its time
-    // is over one may try, and the others wait for what becomes of it.
+    // The time to wait before the host is tried again; zero: try now. After it, one pixel is tried
+    // while the others wait for the outcome.
     std::chrono::milliseconds closed_for(const std::string& host, Clock::time_point now);
-    // Whether this one made it trip.
+    // Whether this failure opened the breaker.
     bool note(const std::string& host, bool good, Clock::time_point now);
 
 private:
@@ -53,7 +53,7 @@ struct DispatchTotals {
     uint64_t sent = 0;
     uint64_t retried = 0;
     uint64_t dead = 0;
-    uint64_t lost = 0;  // somebody else took it meanwhile
+    uint64_t lost = 0;  // taken by another dispatcher meanwhile
 };
 
 class Dispatcher {
@@ -63,9 +63,9 @@ public:
     const std::string& instance() const noexcept { return instance_; }
     const DispatchTotals& totals() const noexcept { return totals_; }
 
-    // Takes what is due, goes on with what is under way, reports what has ended. Waits
-    // for at most that long. Throws SqlError if the connection is lost: what ended is
-    // kept and reported later. Returns whether there may be more to do.
+    // Takes due pixels, continues those in progress, and stores the outcomes. Waits for at most
+    // that long. Throws SqlError if the connection is lost; outcomes are then kept and stored
+    // later. Returns whether there may be more to do.
     bool step(std::chrono::milliseconds time, bool take);
     void disconnect() { database_.reset(); }
     bool busy() const noexcept { return fetcher_.in_flight() > 0 || !outcomes_.empty(); }

@@ -1,7 +1,7 @@
-// Fetches third parties' pixels, many at once, and only from where the policy lets
-// (core/url_policy.hpp). A name is resolved here and once; every address it has is
-// checked; the socket goes to one of these and to no other. libcurl never sees a name
-// that it would have to look up.
+// Fetches pixels of third parties, many at once, and only from addresses that the policy allows
+// (lib/base/url_policy.hpp). A name is resolved here, once; all of its addresses are checked, and
+// the socket connects to one of these only. libcurl never sees a name that it would have to
+// resolve.
 #pragma once
 
 #include <curl/curl.h>
@@ -21,17 +21,17 @@
 
 namespace ads::cli {
 
-// Addresses that may be dialled although they are not public, and on which port.
+// Addresses to which connections are allowed although they are not public, and the port.
 struct AllowedNetwork {
     NetworkList network;
     uint16_t port = 443;
 };
-// Of "10.1.0.0/16" or "10.1.0.0/16:8443".
+// Parses "10.1.0.0/16" or "10.1.0.0/16:8443".
 std::optional<AllowedNetwork> parse_allowed(const std::string& text);
 
 struct FetchLimits {
-    std::chrono::milliseconds timeout{2000};  // in all: DNS, redirects, the answer
-    size_t most_bytes = 4096;                 // of an answer's body; the rest is not read
+    std::chrono::milliseconds timeout{2000};  // in total: DNS, redirects, the response
+    size_t most_bytes = 4096;                 // of a response's body; the rest is not read
     int redirects = 0;                        // how many are followed
     std::vector<AllowedNetwork> allowed;
     std::string ca_file;   // empty: the system's
@@ -40,18 +40,18 @@ struct FetchLimits {
 
 enum class Verdict {
     sent,
-    retry,  // it may work another time
-    dead,   // it will not
+    retry,  // may succeed later
+    dead,   // will not succeed
 };
 
-// What that tells about the host.
+// What the outcome says about the host.
 enum class Host { well, failing, untried };
 
 struct Fetched {
     uint64_t ticket = 0;
     Verdict verdict = Verdict::retry;
     Host host = Host::untried;
-    std::string error;  // empty if it was sent
+    std::string error;  // empty: it was sent
 };
 
 class Fetcher {
@@ -62,7 +62,7 @@ public:
     Fetcher& operator=(const Fetcher&) = delete;
 
     void start(uint64_t ticket, const std::string& url);
-    // Goes on with all of them, waits for at most so long, and returns those that ended.
+    // Continues all fetches, waits for at most that long, and returns the finished ones.
     std::vector<Fetched> wait(std::chrono::milliseconds time);
     size_t in_flight() const noexcept { return fetches_.size(); }
 

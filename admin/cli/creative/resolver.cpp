@@ -101,7 +101,7 @@ bool Given::add(std::string_view entry) {
     return true;
 }
 
-bool Given::add_turn(std::string_view entry) {
+bool Given::add_next(std::string_view entry) {
     const size_t end = name_end(entry);
     if (end == entry.npos) {
         return false;
@@ -150,7 +150,7 @@ void Resolving::ask(std::string host) {
     const std::lock_guard lock(shared_->mutex);
     shared_->questions.push_back(std::move(host));
     if (shared_->questions.size() > shared_->idle && shared_->threads < kThreads) {
-        std::thread([shared = shared_] { work(shared); }).detach();
+        std::thread([shared = shared_] { resolve_until_ended(shared); }).detach();
         shared_->threads++;
     }
     shared_->news.notify_one();
@@ -161,7 +161,7 @@ std::vector<std::pair<std::string, Answers>> Resolving::answered() {
     return std::exchange(shared_->answers, {});
 }
 
-void Resolving::work(const std::shared_ptr<Shared>& shared) {
+void Resolving::resolve_until_ended(const std::shared_ptr<Shared>& shared) {
     std::unique_lock lock(shared->mutex);
     for (;;) {
         shared->idle++;

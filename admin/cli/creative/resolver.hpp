@@ -20,13 +20,14 @@ namespace ads::cli {
 
 Answers ask_dns(const std::string& host);
 
-// Answers as given, "host=addr[,addr]". A name that none was given for has none.
+// Answers from the command line, "host=addr[,addr]". A name without an entry has no address.
 class Given {
 public:
-    // Whether it is such an entry. A second one of a name adds to its addresses.
+    // Parses an entry; false if it is invalid. A second entry for a name adds addresses.
     bool add(std::string_view entry);
-    // A second one of a name is its second answer, and so on; the last one stays.
-    bool add_turn(std::string_view entry);
+    // As add(), but a second entry for a name is its second answer, and so on; the last answer is
+    // repeated.
+    bool add_next(std::string_view entry);
 
     Answers operator()(const std::string& host);
 
@@ -34,13 +35,13 @@ private:
     std::map<std::string, std::deque<Answers>> answers_;
 };
 
-// Of an option whose value is an entry.
+// For an option whose value is an entry.
 Validator is_answer();
 
 // Resolves in separate threads: DNS may take far longer than the time limit.
 class Resolving {
 public:
-    // `wake` is called when there is an answer, by another thread.
+    // `wake` is called by another thread when there is an answer.
     Resolving(Resolver resolve, std::function<void()> wake);
     ~Resolving();
     Resolving(const Resolving&) = delete;
@@ -61,10 +62,9 @@ private:
         size_t threads = 0;
         bool ended = false;
     };
-    static void work(const std::shared_ptr<Shared>& shared);
+    static void resolve_until_ended(const std::shared_ptr<Shared>& shared);
 
-    // A thread that waits for DNS cannot be stopped: it outlives this, and ends by
-    // itself.
+    // A thread that waits for DNS cannot be stopped: it may outlive this object and ends by itself.
     std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
 };
 

@@ -14,7 +14,7 @@ struct StoredImage {
     uint32_t height = 0;
 };
 
-// Puts the image where nginx serves it, or in a dry run only looks at it. Throws Failure.
+// Copies the image to where nginx serves it; in a dry run it is only checked. Throws Failure.
 StoredImage store_image(const std::string& file, const std::string& folder, const std::string& base,
                         bool dry_run);
 

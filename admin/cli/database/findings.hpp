@@ -1,4 +1,4 @@
-// What nginx-ads doctor finds: each with what to do about it.
+// The findings of nginx-ads doctor, each with a remedy.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct Finding {
     std::string check;
     Level level = Level::ok;
     std::string message;
-    std::string remedy;  // a command, or what to change; empty if ok
+    std::string remedy;  // a command or an instruction; empty if ok
 };
 
 class Findings {

@@ -1,6 +1,6 @@
-// The schema's files: those of admin/sql, built into the command, and what a database says it has
-// of them. Tables are made by numbered files, each applied once; functions are in files that are
-// applied again when they have changed, and rights.sql after anything else was.
+// The files of the schema: those of admin/sql, built into the command, and the ones recorded as
+// applied in a database. Tables are created by numbered files, each applied once; function files
+// are applied again when they have changed, and rights.sql after any other change.
 #pragma once
 
 #include <map>
@@ -44,7 +44,7 @@ struct SchemaFile {
 };
 const std::vector<SchemaFile>& schema_files();
 
-// What ads.migrations or ads.function_files says of a file.
+// The record of a file in ads.migrations or ads.function_files.
 struct Applied {
     int version = 0;
     std::string checksum;

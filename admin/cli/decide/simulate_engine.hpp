@@ -1,4 +1,4 @@
-// Days in seconds: requests, decisions, later events and the pacing tick, on the code
+// Simulates days within seconds: requests, decisions, later events and pacing ticks, with the code
 // that nginx runs.
 #pragma once
 
@@ -16,8 +16,8 @@ namespace ads::cli {
 
 struct Scenario {
     std::string json;     // the catalog
-    Seconds day = 0;      // UTC midnight of the day that is shown
-    uint64_t days = 6;    // up to that one: what is before teaches the curves
+    Seconds day = 0;      // UTC midnight of the reported day
+    uint64_t days = 6;    // up to that one; the earlier ones teach the curves
     std::string traffic;  // a kind or a file
     std::optional<double> requests;
     double pixel_loss = 0.08;
@@ -27,7 +27,7 @@ struct Scenario {
     Seconds outage_at = 14 * 3600;  // since the midnight of `day`
     uint64_t seed = 1;
     std::optional<Strategy> strategy;    // for all groups
-    std::optional<RequestFile> request;  // what is known of every visitor
+    std::optional<RequestFile> request;  // the same for every visitor
 };
 
 // A minute of a limit's day.
@@ -47,7 +47,7 @@ struct DayResult {
     double used = 0;
 };
 
-// What became of one limit on its last local day.
+// The result of one limit on its last local day.
 struct Line {
     LimitOf of = LimitOf::nothing;
     Id campaign = 0;
@@ -68,10 +68,10 @@ struct Line {
     double worst = 0;                 // minute, times the even rate
     double worst_after = 0;           // within the hour after the outage
     double dark = 0;                  // share of the active minutes
-    Seconds exhausted_at = 0;         // 0: not
+    Seconds exhausted_at = 0;         // 0: never
     std::optional<double> caught_up;  // minutes after the outage
     std::vector<Minute> minutes;
-    std::vector<DayResult> days;  // all of them
+    std::vector<DayResult> days;  // every day
     double total = 0;             // of a goal or a lifetime budget; 0: neither
     double total_used = 0;
 };
@@ -82,7 +82,7 @@ struct Simulated {
     uint64_t served = 0;
     uint64_t coins = 0;  // tossed
     uint64_t pixels = 0;
-    uint64_t late = 0;  // or over budget: not billed
+    uint64_t late = 0;  // or over budget, so not billed
     std::optional<Interval> outage;
 };
 

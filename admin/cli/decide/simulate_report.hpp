@@ -1,5 +1,5 @@
-// What a simulation found: a table and charts for people, JSON for programs,
-// SVG for documents.
+// Reports of a simulation: a table and charts for people, JSON for programs, SVG for
+// documents.
 #pragma once
 
 #include <string>

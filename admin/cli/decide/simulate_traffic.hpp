@@ -13,13 +13,13 @@ namespace ads::cli {
 class Traffic {
 public:
     // flat, diurnal, bursty, outage, or a file of lines TIME,REQUESTS_PER_MINUTE.
-    // Without `per_day` a file's numbers are taken as they are. `outage_at`: the moment at
-    // which the outage begins. Saturdays and Sundays (UTC) have `weekend` times the requests
-    // of the other days. Throws Failure.
+    // Without `per_day`, the numbers of a file are used unscaled. `outage_at`: when the outage
+    // begins. Saturdays and Sundays (UTC) have `weekend` times the requests of other days. Throws
+    // Failure.
     Traffic(const std::string& kind, std::optional<double> per_day, double weekend, uint64_t seed,
             Seconds outage_at);
 
-    // How many requests are expected in a second. Ask in the order of time.
+    // The expected requests in a second. Call in the order of time.
     double in_second(Seconds second);
 
     // The outage.
@@ -29,7 +29,7 @@ private:
     void read_file(const std::string& path);
     void make_day(Seconds midnight);
 
-    std::vector<double> shape_;  // of every day, by second; their mean is mean_
+    std::vector<double> shape_;  // of each day, by second; the mean is mean_
     std::vector<double> today_;
     Seconds midnight_ = -1;  // of today_
     double per_day_ = 0;

@@ -1,6 +1,6 @@
-// The commands. Each has a file of its own with a function that adds it to
-// the command line; a chosen command is left in `chosen` and run once the
-// whole command line is known to be right.
+// The commands. Each has a file with a function that adds it to the command line. The
+// selected command is stored in `chosen` and run after the whole command line has been
+// checked.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Commands made of the command line's own description.
+// Commands that are generated from the description of the command line.
 #pragma once
 
 #include "cli/main/commands.hpp"

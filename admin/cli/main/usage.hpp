@@ -18,7 +18,7 @@ namespace ads::cli {
 // The error of a request for help: an unknown command. Empty without one.
 std::string help_fault(CLI::App& app, const std::vector<std::string>& arguments);
 
-// Explains the error on standard error; for people with the help of an incomplete command.
+// Prints the error to standard error; for people, followed by the help of an incomplete command.
 Exit usage_error(CLI::App& app, const CLI::ParseError& error,
                  const std::vector<std::string>& arguments, bool json);
 

@@ -13,7 +13,7 @@
 
 namespace ads::cli {
 
-// What every command of them is told.
+// Options of all these commands.
 struct Access {
     std::string database;
     std::string actor;  // --as; empty: $USER
@@ -25,7 +25,7 @@ struct Access {
 // The values of an object's flags, by flag.
 using Values = std::map<std::string, std::vector<std::string>>;
 
-// An edit as the command line says it.
+// An edit as given on the command line.
 struct EditCommand {
     Edit edit;
     Access access;
@@ -59,15 +59,15 @@ struct Look {
 Exit show(const Look& look);
 Exit history(const Look& look);
 
-// Asks for what a campaign needs, and explains. Throws Failure if nobody is
-// there to answer.
+// Asks for the values that a campaign requires, with explanations. Throws Failure without a
+// terminal.
 void ask_for_campaign(json_t* campaign);
 
 // The options of an edit. The actor is --as, else the user.
 EditOptions options_of(const Access& access);
 std::string actor_of(const std::string& option);
 
-// Prints what was done.
+// Prints the result.
 void show_edited(const EditCommand& command, const char* action, const Edited& edited);
 
 json_t* warnings_json(const std::vector<std::string>& warnings);

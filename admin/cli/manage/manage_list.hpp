@@ -1,4 +1,4 @@
-// list: what there is of a kind, and how its delivery goes.
+// list: the objects of a kind, with their delivery.
 #pragma once
 
 #include "cli/manage/manage.hpp"

@@ -1,5 +1,5 @@
-// The small languages of flags: caps, hours, goals, key-values and money, each as the catalog
-// has it. "none" takes it away. All throw Failure with how it is written.
+// Parses values of flags to catalog values: caps, hours, goals, key-values and money. "none"
+// removes the value. All throw Failure with the correct form.
 #pragma once
 
 #include <jansson.h>
@@ -28,13 +28,13 @@ json_t* hours_json(const std::vector<std::string>& texts);
 // "500000", "500000/impressions", "2000/clicks"
 json_t* goal_json(const std::string& text);
 
-// "section=sports,politics"; without a value the key goes.
+// "section=sports,politics"; without a value the key is removed.
 void set_keys(json_t* keys, const std::vector<std::string>& texts);
 
 // Separated by commas.
 json_t* list_json(std::string_view text);
 
-// Other values stay texts, which the check of the catalog reports.
+// Other values remain strings, which the catalog check reports.
 json_t* number_or_text(const std::string& text);
 
 }  // namespace ads::cli

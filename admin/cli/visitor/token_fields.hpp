@@ -1,4 +1,4 @@
-// A token's fields by name: what "token inspect" prints and "token mint" takes.
+// The fields of a token by name: the output of "token inspect" and the input of "token mint".
 #pragma once
 
 #include <jansson.h>
@@ -10,9 +10,9 @@ namespace ads::cli {
 // Adds the fields to `object`.
 void put_fields(json_t* object, const Token& token);
 
-// The token that the object tells of; members that are no fields are left
-// alone. Without `issued` it is of `now`, without `serve` of a random serve.
-// Its key is 0 where the object has none. Throws BadLine.
+// The token described by the object; unknown members are ignored. Without `issued` it is issued at
+// `now`, without `serve` it is of a random serve. Its key is 0 if the object has none. Throws
+// BadLine.
 Token token_of(const json_t* object, Millis now);
 
 }  // namespace ads::cli

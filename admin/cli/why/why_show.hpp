@@ -1,4 +1,4 @@
-// How nginx-ads why prints what it found.
+// Prints the results of nginx-ads why.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace ads::cli {
 
-// One ad group with all there is: causes, what to do, and the counts of a node.
+// One ad group in full: causes, remedies, and the counts of a node.
 void show_diagnosis(const diagnosis::Diagnosis& diagnosis, bool catalog_known);
 
 // Several, each with its causes.

@@ -1,4 +1,4 @@
-// Base64 of RFC 4648 with padding, for lines that carry anything.
+// Base64 of RFC 4648 with padding, for binary data in lines of text.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@ namespace ads::admin {
 
 std::string base64(std::string_view bytes);
 
-// Nothing unless it is exactly what base64() would have written.
+// Returns nothing unless the text is exactly what base64() would have written.
 std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace ads::admin

@@ -1,4 +1,4 @@
-// The settings that a person or a machine has for the command.
+// Settings of the command, of a user or a machine.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ struct Configured {
     std::string file;
 };
 
-// "KEY = VALUE" of ~/.config/nginx-ads.conf, else of /etc/nginx-ads.conf; empty
-// if neither says. Throws Failure for a file that cannot be understood.
+// "KEY = VALUE" of ~/.config/nginx-ads.conf, else of /etc/nginx-ads.conf; empty if neither has it.
+// Throws Failure if a file is invalid.
 Configured configured(const std::string& key);
 
 }  // namespace ads::admin

@@ -15,8 +15,8 @@
 
 namespace ads::admin {
 
-// What PostgreSQL has against a statement. As a sentence it is PostgreSQL's
-// own message, with detail and hint.
+// An error of PostgreSQL. The sentence is PostgreSQL's own message, with detail and
+// hint.
 class SqlError : public Failure {
 public:
     SqlError(const PGconn* connection, const PGresult* result);
@@ -26,7 +26,7 @@ public:
     bool is(std::string_view state) const noexcept { return state_ == state; }
     bool lost() const noexcept { return state_.empty(); }
 
-    // Where in the statement, in characters from 1; 0 if it was not said.
+    // The position in the statement, in characters from 1; 0: unknown.
     size_t position() const noexcept { return position_; }
 
 private:
@@ -34,12 +34,12 @@ private:
     size_t position_ = 0;
 };
 
-// Gets the warnings that PostgreSQL sends with its answers: nullptr drops them. Set it before the
-// first connection.
+// Receives the warnings of PostgreSQL; nullptr drops them. To be set before the first
+// connection.
 using WarningSink = void (*)(std::string_view warning);
 void send_warnings_to(WarningSink sink) noexcept;
 
-// The rows of an answer. Values are text; they live as long as the rows.
+// The rows of a result. Values are text and live as long as the rows.
 class Rows {
 public:
     explicit Rows(PGresult* result) noexcept : result_(result) {}
@@ -49,13 +49,13 @@ public:
     bool null(size_t row, int column) const noexcept {
         return PQgetisnull(result_.get(), static_cast<int>(row), column) != 0;
     }
-    // NULL is an empty text.
+    // NULL is an empty string.
     std::string_view at(size_t row, int column) const noexcept;
     bool flag(size_t row, int column) const noexcept { return at(row, column) == "t"; }
     int64_t number(size_t row, int column) const noexcept;
     double real(size_t row, int column) const noexcept;
 
-    // How many rows a statement changed.
+    // The number of rows that a statement changed.
     uint64_t affected() const noexcept;
 
 private:
@@ -68,15 +68,15 @@ private:
 // A parameter of a statement; without a value it is NULL.
 using Param = std::optional<std::string_view>;
 
-// Whether a variable or a configuration file names one.
+// Whether an environment variable or a configuration file names a database.
 bool database_configured();
 
 class Database {
 public:
-    // `conninfo` is what --database says: a conninfo string or a URI. Without
-    // it ADS_DATABASE decides, then ADS_DATABASE_URL, then a configuration file,
-    // then libpq's own PG* variables.
-    // `application` is the name that others see in pg_stat_activity.
+    // `conninfo` is the value of --database: a conninfo string or a
+    // URI. If it is empty, ADS_DATABASE is used, then
+    // ADS_DATABASE_URL, then a configuration file, then libpq's own
+    // PG* variables.
     Database(const std::string& conninfo, const std::string& application);
 
     // One statement. Throws SqlError.
@@ -86,13 +86,13 @@ public:
 
     // "ads on 127.0.0.1:5432 as alice". Never with a password.
     std::string shown() const;
-    bool local() const noexcept;  // by a socket, or on this machine's own network
+    bool local() const noexcept;  // by a unix socket or the loopback interface
     bool socket() const noexcept;
-    std::string tls() const;  // its version, empty without
+    std::string tls() const;  // its version; empty: no TLS
     int version() const noexcept { return PQserverVersion(connection_.get()); }
 
-    // The process that the server itself names. A pooler makes one up for its
-    // clients, so where the two differ one stands between.
+    // The server process, as the server itself reports it. A pooler invents one for its clients, so
+    // a difference reveals a pooler.
     std::string backend();
     std::optional<std::string> backend_within(std::chrono::milliseconds time);
     bool pooled();
@@ -106,7 +106,7 @@ private:
     std::unique_ptr<PGconn, Finish> connection_;
 };
 
-// Rolls back what was not committed, also when the way out is an exception.
+// Rolls back unless committed, also after an exception.
 class Transaction {
 public:
     explicit Transaction(Database& database) : database_(database) { database_.run("BEGIN"); }
@@ -122,10 +122,10 @@ private:
     bool open_ = true;
 };
 
-// The same with what to do about it, where that is known.
+// The same, with a remedy if one is known.
 Failure explained(const SqlError& error);
 
-// How a pooler deals out connections to the server, as far as it shows.
+// How a pooler assigns server connections, as far as it can be detected.
 enum class Pooling {
     none,
     session,      // a pooler, but each client seems to keep its server process
@@ -134,12 +134,12 @@ enum class Pooling {
 // Opens a second connection if there is a pooler.
 Pooling pooling_of(Database& database, const std::string& conninfo);
 
-// The least version that the schema works with, as PQserverVersion() has it.
+// The oldest PostgreSQL version that the schema supports, as of PQserverVersion().
 inline constexpr int kLeastServer = 140000;
 // "15.4"
 std::string version_text(int version);
 
-// The option that every command with a database has.
+// The option of every command that uses a database.
 inline constexpr const char* kDatabaseHelp =
     "Conninfo or URI (default $ADS_DATABASE, nginx-ads.conf, PG* variables)";
 

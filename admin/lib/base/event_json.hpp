@@ -6,10 +6,10 @@
 
 namespace ads::admin {
 
-// Enough for any event: no byte of a record becomes more than six.
+// Enough for any event: no byte of a record becomes more than six bytes.
 inline constexpr size_t kMaxLine = 6 * kMaxRecord + 1024;
 
-// The object and a line feed. Writes valid JSON whatever the strings hold.
+// Writes the object and a line feed. It is valid JSON whatever bytes the strings have.
 void write_event(Out& out, const Event& event);
 
 }  // namespace ads::admin

@@ -1,4 +1,4 @@
-// How a function says that it could not do what it was asked for.
+// The exception for "could not do what was requested".
 #pragma once
 
 #include <stdexcept>
@@ -12,8 +12,8 @@ namespace ads::admin {
 // docs/commands/README.md: scripts rely on them.
 enum class Exit : int {
     ok = 0,
-    bad_input = 1,  // what was read is wrong
-    usage = 2,      // the command line is wrong
+    bad_input = 1,  // invalid input
+    usage = 2,      // invalid command line
     failed = 3,     // something could not be read or written
 };
 
@@ -31,20 +31,20 @@ private:
     Exit exit_;
 };
 
-// What was named is not there.
+// The named object does not exist.
 class NotFound : public Failure {
 public:
     explicit NotFound(const std::string& message) : Failure(Exit::bad_input, message) {}
 };
 
-// What is wrong with one value of the input.
+// An error in one value of the input.
 struct Fault {
     std::string object;  // "ad group 12"; empty: the input itself
     std::string path;    // "price.model"
     std::string message;
 };
 
-// Input that was read, and has faults. The message tells of the first.
+// Input with errors. The message is about the first one.
 class InvalidInput : public Failure {
 public:
     InvalidInput(const std::string& message, std::vector<Fault> faults)

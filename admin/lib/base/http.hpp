@@ -1,4 +1,4 @@
-// What another program answers over HTTP.
+// HTTP requests to other programs.
 #pragma once
 
 #include <chrono>
@@ -11,11 +11,11 @@ struct HttpAnswer {
     std::string body;
 };
 
-// GET of an http or https address; redirects are not followed. Throws Failure
-// with one sentence if there is no answer in time.
+// GET of an http or https URL; redirects are not followed. Throws Failure with one sentence if no
+// response arrives in time.
 HttpAnswer http_get(const std::string& url, std::chrono::milliseconds timeout);
 
-// The address without the user and password it may hold.
+// The URL without user name and password.
 std::string shown_url(const std::string& url);
 
 // The error of the URL, or an empty string.

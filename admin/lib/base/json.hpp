@@ -19,15 +19,15 @@ using Json = std::unique_ptr<json_t, ReleaseJson>;
 json_t* text_json(std::string_view text);
 json_t* number_json(uint64_t number);
 
-// On one line, with as many digits of a fraction as people write, or all with 17; empty for a
-// null pointer.
+// On one line. Fractions have as many digits as people write, or 17; empty for a null
+// pointer.
 std::string dumped(const json_t* json, size_t digits = 15);
 
-// The member as text; empty if it is not one.
+// A string member; empty if it is missing or not a string.
 std::string text_at(const json_t* object, const char* key);
-uint64_t number_at(const json_t* object, const char* key);  // 0 if it is not one
+uint64_t number_at(const json_t* object, const char* key);  // 0 if it is not a number
 
-// As RFC 7396 says: objects are merged, null removes, all else is replaced.
+// Merges as of RFC 7396: objects are merged, null removes, everything else is replaced.
 void merge(json_t* target, const json_t* patch);
 
 }  // namespace ads::admin

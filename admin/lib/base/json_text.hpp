@@ -1,6 +1,6 @@
-// Parts of a JSON text that is known to be valid, byte for byte: numbers stay
-// as they are written, and nothing is copied. Of one that is not, parts make no
-// sense, but are parts of it.
+// Slices of a valid JSON text, byte for byte: numbers keep their form, and
+// nothing is copied. For invalid JSON the slices are meaningless, but within the
+// text.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 
 namespace ads::admin {
 
-// The members of an object or the items of an array. An item's key is empty;
-// a key is as it is written, without its quotes. Nothing if it is neither.
+// The members of an object or the items of an array. The key of an item is empty; keys are as
+// written, without quotes. Empty if the text is neither.
 using Part = std::pair<std::string_view, std::string_view>;
 std::vector<Part> parts_of(std::string_view json);
 
-// A member's value; empty if it is not there.
+// The value of a member; empty if it is missing.
 std::string_view member_of(std::string_view object, std::string_view key);
 
-// With a line for each member and item.
+// Formatted with one line for each member and item.
 std::string indented(std::string_view json);
 
 }  // namespace ads::admin

@@ -1,5 +1,5 @@
-// Moments as people of a campaign say them: dates and times of its time zone. A date is all
-// of its day: a start is its first instant, an end the first instant of the day after.
+// Local dates and times of a campaign's time zone. A date stands for the whole day: as a start for
+// its first instant, as an end for the first instant of the next day.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ enum class Edge { start, end };
 // clocks skip is the moment they do, one that comes twice is the first. The zone must exist.
 std::optional<Seconds> parse_local(std::string_view text, const std::string& zone, Edge edge);
 
-// What parse_local() reads as this moment: a date if it is the edge of one.
+// The text that parse_local() reads as this moment: a date if the moment is the start of one.
 std::string local_text(Seconds when, const std::string& zone, Edge edge);
 
 // The moment with the same local date and time in another zone.

@@ -1,5 +1,5 @@
-// Money as people write it: 50.00, in the catalog's currency. A cent is 1/100 of its unit,
-// whichever currency that is.
+// Parses and formats money: 50.00, in the catalog's currency. A cent is always 1/100 of the unit,
+// whatever the currency.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ namespace ads::admin {
 // "50", "2.5", "0.05" as cents; empty for invalid amounts and parts of a cent.
 std::optional<uint64_t> parse_money(std::string_view text);
 
-// Why parse_money() does not take it, and what it does take: "must be …".
+// The error of parse_money(), with the correct form: "must be …".
 std::string money_fault(std::string_view text);
 
-// Every digit there is, and at least those of ISO 4217: "50.00", "50.00 EUR", "50 JPY",
-// "0.00125 EUR". Without a currency: two.
+// Exact, with at least the digits of ISO 4217: "50.00", "50.00 EUR", "50 JPY", "0.00125 EUR".
+// Without a currency: two digits.
 std::string money_text(MicroCents amount, std::string_view currency = {});
 
-// A figure, rounded to the digits of ISO 4217.
+// Rounded to the digits of ISO 4217.
 std::string rounded_money(double cents, std::string_view currency = {});
 
 // The value of --budget: "50.00/day", "5000/total"; empty if invalid.

@@ -1,4 +1,4 @@
-// Members of the catalog that are money: "price.amount_cents" is shown as "price.amount".
+// Catalog members with amounts: "price.amount_cents" is shown as "price.amount".
 #pragma once
 
 #include <jansson.h>

@@ -7,7 +7,7 @@
 
 namespace ads::admin {
 
-// The one of `known` that is most like the word; empty if none is.
+// The most similar of `known`; empty if none is similar.
 std::string nearest(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace ads::admin

@@ -1,4 +1,4 @@
-// What holds for the whole catalog in PostgreSQL.
+// Settings of the whole catalog in PostgreSQL.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ inline std::string currency_of(Database& database) {
     return database.value("SELECT coalesce((SELECT currency FROM ads.settings), '')");
 }
 
-// PostgreSQL refuses another one once events were counted.
+// PostgreSQL refuses to change it once events were counted.
 inline void set_currency(Database& database, const std::string& code) {
     database.run("UPDATE ads.settings SET currency = nullif($1, '')", {code});
 }

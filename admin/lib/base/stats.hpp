@@ -1,6 +1,6 @@
-// Statistics of experiments. The verdict may be looked at any time: its p-values
-// and intervals hold however often one looks. χ² and Wilson are for those who
-// know how many trials there will be.
+// Statistics of experiments. The verdict may be computed at any time: its p-values and intervals
+// stay valid however often it is. χ² and Wilson are for a number of trials that is fixed in
+// advance.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace ads::stats {
 inline constexpr double kZ95 = 1.959963984540054;
 inline constexpr double kSampleRatioAlpha = 0.0005;
 
-// One variant: a trial is a session's first impression of it.
+// One variant. A trial is a session's first impression of it.
 struct Arm {
     uint64_t trials = 0;
     uint64_t successes = 0;  // at most as many
@@ -41,30 +41,30 @@ ChiSquare chi_square(std::span<const Arm> arms) noexcept;
 // Wilson's interval for the rate of an arm.
 Interval wilson(const Arm& arm, double z = kZ95) noexcept;
 
-// ---- is the split as it should be? ----
+// ---- traffic split ----
 
-// Do trials follow the shares? Shares need not add up to 1.
+// Tests whether trials follow the shares, which need not add up to 1.
 ChiSquare sample_ratio(std::span<const uint64_t> trials, std::span<const double> shares) noexcept;
 
 // ---- always valid ----
 
 struct Sequential {
-    double effect = 0;      // rate of b less rate of a
+    double effect = 0;      // rate of b minus rate of a
     double likelihood = 1;  // mixture likelihood ratio Λ
-    double p = 1;           // the least seen so far
+    double p = 1;           // the smallest so far
     Interval interval;      // of the effect, at 1 - alpha
 };
 
-// `mde` is the smallest effect worth finding, `previous_p` what the last look
-// gave. Without any spread in both arms nothing can be said: p stays.
+// `mde` is the minimum detectable effect, `previous_p` the p-value of the last check. If both arms
+// have no variance, p stays unchanged.
 Sequential sequential(const Arm& a, const Arm& b, double mde, double alpha,
                       double previous_p = 1) noexcept;
 
 // ---- the verdict ----
 
 enum class Verdict : uint8_t {
-    sample_ratio,  // the split is broken: no figure can be trusted
-    too_few,       // some arm has not reached the minimum
+    sample_ratio,  // the traffic split is wrong: the figures cannot be trusted
+    too_few,       // an arm has not reached the minimum
     open,          // no significant difference yet
     decided,       // `winner` does
 };
@@ -79,13 +79,13 @@ struct Judgement {
     Verdict verdict = Verdict::open;
     size_t winner = 0;
     ChiSquare ratio;
-    // Each arm but the first against the first, at alpha divided by their number.
+    // Compares each other arm with the first, at alpha divided by their number.
     std::vector<Sequential> against_first;
-    double alpha = 0;  // that one
+    double alpha = 0;  // the corrected alpha
 };
 
-// `previous_p` has the p-values of the last look, or is empty. The winner is the
-// best of those that beat the first arm; the first one if it beats all others.
+// `previous_p` has the p-values of the last check, or is empty. The winner is the best of the arms
+// that beat the first one, or the first one if it beats all others.
 Judgement judge(std::span<const Arm> arms, std::span<const double> shares, const Plan& plan,
                 std::span<const double> previous_p = {});
 

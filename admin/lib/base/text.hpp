@@ -1,4 +1,4 @@
-// Texts from outside, made safe for JSON and messages, and numbers in messages.
+// Makes foreign texts safe for JSON and messages; formats numbers in messages.
 #pragma once
 
 #include <cstdint>

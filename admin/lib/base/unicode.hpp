@@ -1,4 +1,4 @@
-// Characters that have no place in an address.
+// Characters that are not allowed in a URL.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace ads {
 
-// White space, controls, bidi marks, invisible characters and what is no
-// character, in text that is valid UTF-8.
+// White space, control characters, bidi marks, invisible characters and noncharacters, in valid
+// UTF-8.
 bool has_unprintable(std::string_view text) noexcept;
 
 }  // namespace ads

@@ -1,5 +1,5 @@
-// Where a third party's pixel may be fetched from. Whoever writes a campaign
-// must not reach our own network with it.
+// Decides from where a pixel of a third party may be fetched. The author of a campaign must not be
+// able to reach internal networks with it.
 #pragma once
 
 #include <functional>
@@ -11,37 +11,37 @@
 
 namespace ads {
 
-// What may be known before anybody is asked.
+// The checks that need no resolver.
 struct PixelUrl {
     std::string fault;                 // "must …"; empty if there is none
-    std::string host;                  // in small letters; of an IPv6 address without brackets
+    std::string host;                  // in lower case; an IPv6 address without brackets
     std::optional<IpAddress> literal;  // the host is an address
     std::string target;                // path and query, as sent
 };
 
 PixelUrl parse_pixel_url(std::string_view url);
 
-// What a name stands for. `fault` tells of answers that are no addresses.
+// The addresses of a name. `fault` is set if the answer has invalid addresses.
 struct Answers {
     std::vector<IpAddress> addresses;
     std::string fault;
 };
 using Resolver = std::function<Answers(const std::string& host)>;
 
-// Why an address may not be dialled, "10.0.0.1 is not public: …"; empty if it may.
+// Why a connection to the address is refused, "10.0.0.1 is not public: …"; empty: allowed.
 std::string address_fault(const IpAddress& address);
 
 struct PixelCheck {
-    std::string fault;  // why it is blocked; empty if it is allowed
+    std::string fault;  // why it is blocked; empty: allowed
     PixelUrl url;
-    // All public. Only these may be dialled: to resolve again would be to trust
-    // an answer that nobody has seen.
+    // All of them public. Connect to these only: resolving again would give an answer that was not
+    // checked.
     std::vector<IpAddress> addresses;
 
     bool allowed() const noexcept { return fault.empty(); }
 };
 
-// Asks the resolver once, and only for a name that may be asked for.
+// Calls the resolver once, and only for a name that is allowed.
 PixelCheck check_pixel_url(std::string_view url, const Resolver& resolve);
 
 }  // namespace ads

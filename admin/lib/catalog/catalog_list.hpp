@@ -1,4 +1,4 @@
-// Lists of what is in the catalog, with what was delivered of it. Prints nothing.
+// Lists of catalog objects with their delivery. Prints nothing.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace ads::admin {
 
-// Empty: all. Campaigns, ad groups and placements are named by their id or their name.
+// Empty: all. Campaigns, ad groups and placements are named by id or name.
 struct ListQuery {
     Kind kind = Kind::campaign;
-    std::string status;  // of these: "active,paused"
+    std::string status;  // one of these: "active,paused"
     std::string advertiser;
     std::string campaign;
     std::string ad_group;
@@ -22,10 +22,10 @@ struct ListQuery {
     std::string search;  // in ids, names, advertisers and click URLs
     bool archived = false;
     uint64_t limit = 0;     // 0: no limit
-    bool suggests = false;  // an unknown name in a filter is answered with "did you mean"
+    bool suggests = false;  // an unknown name in a filter gets a suggestion
 };
 
-// The columns of list_rows(), by kind. Rates are shares of one; what is not known is null.
+// The columns of list_rows(), by kind. Rates are fractions; unknown values are null.
 enum class AdvertiserColumn { name, campaigns, active };
 enum class CampaignColumn {
     id,
@@ -37,7 +37,7 @@ enum class CampaignColumn {
     budget_type,
     amount,  // cents
     ad_groups,
-    of,  // what it is delivered of: day, flight
+    of,  // the period: day, flight
     spent,
     budget,
     delivered,
@@ -104,16 +104,16 @@ enum class ExperimentColumn {
 
 Rows list_rows(Database& database, const ListQuery& query);
 
-// An array of what `show` has as one object, without the lists of what is below it.
+// An array of objects as of `show`, without their lists of children.
 Json list_objects(Database& database, const ListQuery& query);
 
-// The member of an object that says what was delivered. It is told, and read nowhere.
+// The member with the delivery of an object. It is output only.
 inline constexpr const char* kDelivery = "delivery";
 
-Json advertiser_object(Database& database, const std::string& name);  // null: there is none
+Json advertiser_object(Database& database, const std::string& name);  // null: it does not exist
 
-// What ads.campaign_delivery() and the like say of an object of the kind; null where there is
-// nothing to say.
+// The delivery of an object of the kind, from ads.campaign_delivery() and similar functions; null
+// if there is none.
 Json delivery_of(Database& database, Kind kind, const std::string& id);
 
 }  // namespace ads::admin

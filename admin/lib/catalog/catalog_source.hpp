@@ -1,4 +1,4 @@
-// Where a command reads the catalog from: a file, the node's own document, PostgreSQL.
+// The source of the catalog that a command reads: a file, the node's copy, or PostgreSQL.
 #pragma once
 
 #include <memory>
@@ -20,21 +20,21 @@ struct CatalogOptions {
 
 struct CatalogSource {
     catalog::Document document;
-    std::string name;                    // how messages call it
-    StopList stops;                      // of the node whose state folder it is
-    std::unique_ptr<Database> database;  // if it is from there
+    std::string name;                    // for messages
+    StopList stops;                      // of the node with this state folder
+    std::unique_ptr<Database> database;  // if that is the source
     bool managed = false;                // commands edit it
-    std::string warning;                 // why it is not the one that was wanted; empty: it is
+    std::string warning;                 // why it is not the requested one; empty: it is
 };
 
-// What options name, else what is configured: a state folder, a database. Nothing if
-// neither is. Of a node that follows the database both are used: the catalog is the
-// database's, with its history, and the stop list the node's; without the database, the node's
-// copy.
+// The source that options name, else the configured one: a state folder, a database. Nothing if
+// neither is set. For a node that follows the database both are used: the catalog and its history
+// are from the database, the stop list is from the node; if the database is down, the node's copy
+// is used.
 enum class CatalogFrom { nowhere, file, state, database };
 CatalogFrom catalog_from(const CatalogOptions& options);
 
-// A catalog that has faults.
+// A catalog with errors.
 class InvalidCatalog : public Failure {
 public:
     InvalidCatalog(std::string name, std::vector<catalog::Error> errors, size_t more_errors);

@@ -1,4 +1,4 @@
-// What an edit changed, for programs.
+// The changes of an edit, for programs.
 #pragma once
 
 #include <jansson.h>
@@ -13,11 +13,11 @@
 
 namespace ads::admin {
 
-// By ChangeKind.
+// Grouped by ChangeKind.
 inline constexpr auto kChangeKinds =
     std::to_array<std::string_view>({"added", "changed", "archived"});
 
-// A value of a field; null if it is not there.
+// A value of a field; null if it is missing.
 json_t* value_json(const std::string& text);
 
 json_t* changes_json(const std::vector<Change>& changes);

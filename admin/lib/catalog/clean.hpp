@@ -1,5 +1,5 @@
-// Creatives on their way into the database: markup is cleaned, a third party's
-// address is checked.
+// Checks creatives before they are stored: markup is sanitized, and the URLs of third parties are
+// checked.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace ads::admin {
 
-// What was taken out of a creative.
+// What was removed from a creative.
 struct Removed {
     uint64_t creative = 0;
     std::vector<std::string> what;  // "onclick on <img>"
 };
 
-// The markup as it may be stored. Throws Failure if all of it is refused.
+// The sanitized markup. Throws Failure if all of it is refused.
 std::string clean_markup(uint64_t creative, std::string_view markup, std::vector<Removed>& removed);
 
-// Throws Failure for an address that nothing may be fetched from.
+// Throws Failure for a URL that dispatch would refuse.
 void check_pixel(uint64_t creative, std::string_view url);
 
-// A valid catalog document, all else in it byte for byte as it was.
+// Sanitizes a valid catalog document; everything else in it is unchanged, byte for byte.
 std::string clean_document(std::string_view document, std::vector<Removed>& removed);
 
 }  // namespace ads::admin

@@ -1,4 +1,4 @@
-// What differs between two catalogs, by object and field.
+// The differences between two catalogs, by object and field.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace ads::admin {
 
-// A field as JSON texts; empty: it is not there.
+// The JSON of a field before and after; empty: it is missing.
 struct FieldChange {
     std::string field;  // budget.amount_cents
     std::string before;
@@ -22,15 +22,15 @@ struct Change {
     std::string what;  // campaign, ad group …
     std::string id;
     std::string name;
-    std::vector<FieldChange> fields;  // of a changed one
-    uint64_t ad_groups = 0;           // that came with an added campaign
+    std::vector<FieldChange> fields;  // of a changed object
+    uint64_t ad_groups = 0;           // of an added campaign
     uint64_t creatives = 0;
-    std::string zone_before = {};  // of its campaign, by which its dates are shown
+    std::string zone_before = {};  // of its campaign, used to show its dates
     std::string zone = {};
 };
 
-// Both are documents that ads.catalog() made. What they count (spent_cents,
-// updated_at) is left out. An object that is gone counts as archived.
+// Both are documents of ads.catalog(). Counted values (spent_cents, updated_at) are ignored. A
+// missing object counts as archived.
 std::vector<Change> difference(std::string_view before, std::string_view after);
 
 }  // namespace ads::admin

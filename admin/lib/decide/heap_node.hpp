@@ -1,5 +1,5 @@
-// A node in heap memory: the catalog's image and the counters, limits, billing and
-// pacing that nginx runs. Time and random numbers come from the caller.
+// A node in heap memory: the catalog's image and the counters, limits, billing and pacing code that
+// nginx runs. The caller provides time and random numbers.
 #pragma once
 
 #include <cstdlib>
@@ -29,7 +29,7 @@ private:
     std::unique_ptr<std::byte, Free> bytes_;
 };
 
-// What later events of an ad know of its serve: in nginx, the token.
+// What later events of an ad need from its serve; in nginx, the token has it.
 struct ServedAd {
     Id campaign = 0;
     Id ad_group = 0;
@@ -38,7 +38,7 @@ struct ServedAd {
     MicroCents reserved = 0;
 };
 
-// What an ad group delivered before: on its campaign's local day, and at all.
+// What an ad group delivered before: on its campaign's current local day, and in total.
 struct Delivered {
     uint64_t serves = 0;
     uint64_t impressions = 0;
@@ -59,8 +59,8 @@ public:
     // Compiles the catalog for that moment. nginx does so at start and each UTC midnight.
     void publish(Seconds now);
 
-    // The same, with what ad groups, by their ids, delivered elsewhere. Pacing lets
-    // everything pass that has something left, until the next tick.
+    // The same, with what ad groups, by id, delivered elsewhere. Until the next tick, pacing admits
+    // everything that is not used up.
     void publish_delivered(const std::map<Id, Delivered>& delivered, Seconds now);
 
     // The pacing tick: once a second.
@@ -73,7 +73,7 @@ public:
         return {view_.image(), slots_, state_, frequency_, rng_, serves_, reservation_};
     }
 
-    // Bills and counts an event of a served ad; says why it is not billed.
+    // Bills and counts an event of a served ad; returns why it is not billed.
     Invalid track(EventType type, const ServedAd& ad, Millis now) noexcept;
 
     View& view() noexcept { return view_; }

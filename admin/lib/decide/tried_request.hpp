@@ -1,5 +1,5 @@
-// What would be served for a request, drawn by the engine that nginx runs, and why nothing else
-// would. It counts nothing, and prints nothing.
+// Finds what would be served for a request, with the decision code that nginx runs, and why nothing
+// else would. Counts and prints nothing.
 #pragma once
 
 #include <jansson.h>
@@ -17,13 +17,13 @@ namespace ads::admin {
 
 struct Question {
     RequestFile request;
-    std::string request_name;  // how messages call its document; empty: there is none
+    std::string request_name;  // name of its document for messages; empty: none
     Seconds now = 0;
     uint64_t seed = 0;
     uint64_t repeat = 1;  // draws
 };
 
-// An ad that was served, as far as draws differ.
+// A served ad, as far as draws differ.
 struct Drawn {
     uint32_t group = kNone;
     uint32_t creative = kNone;
@@ -31,7 +31,7 @@ struct Drawn {
     auto operator<=>(const Drawn&) const = default;
 };
 
-// What became of one placement.
+// The outcome for one placement.
 struct PlacementOutcome {
     uint32_t placement = 0;
     std::vector<std::pair<Drawn, uint64_t>> served;  // most often first
@@ -41,7 +41,7 @@ struct PlacementOutcome {
 
 class TriedRequest {
 public:
-    // `delivered` is what ad groups had by now. Throws Failure for a placement that is unknown.
+    // `delivered` is the delivery of ad groups until now. Throws Failure for an unknown placement.
     TriedRequest(CatalogSource source, const std::map<Id, Delivered>& delivered, Question question);
 
     const Question& question() const noexcept { return question_; }
@@ -67,7 +67,7 @@ private:
     std::vector<PlacementOutcome> outcomes_;
 };
 
-// A short random number, which can be typed again.
+// A short random number that is easy to type.
 uint64_t random_seed();
 
 }  // namespace ads::admin

@@ -1,8 +1,8 @@
-// Why an ad group is not served, or less than it could be. It reads the catalog first:
-// statuses, flights, schedules, sizes, floors, limits, the tiers above and the stop list;
-// then what was delivered and refused, as far as that is known. It says so as data.
-// What the rules are is asked of the engine that nginx runs; here is only what they
-// mean for people.
+// Finds out why an ad group is not served, or less than it could be. First from the
+// catalog: statuses, flights, schedules, sizes, floors, limits, higher tiers and the stop
+// list; then from deliveries and refusals, as far as they are known. Returns data. The
+// rules are those of the decision code that nginx runs; this code only interprets the
+// outcome.
 #pragma once
 
 #include <functional>
@@ -25,37 +25,37 @@ using admin::HeapNode;
 enum class Kind : uint8_t {
     stop,       // the emergency stop
     status,     // of the campaign, the ad group or its creatives
-    flight,     // not begun, or over
+    flight,     // not started, or ended
     schedule,   // not at this hour
     weight,     // weight 0
     creative,   // no creative fits the placement
     floor,      // below the placement's floor price
-    placement,  // there is none, or it is paused
+    placement,  // missing or paused
     budget,     // used up
     cap,        // a daily cap is used up
     goal,       // reached
     targeting,  // no request matches
     tier,       // a higher priority takes the requests
-    price,      // a higher price does
-    together,   // its set cannot be filled
-    frequency,  // most visitors have seen it often enough
-    consent,    // visitors without consent share a cap, or are not known well enough
-    share,      // many others are drawn as well
-    pacing,     // its pacing holds it back
+    price,      // a higher price takes the requests
+    together,   // its set cannot be completed
+    frequency,  // most visitors have reached the cap
+    consent,    // visitors without consent share a cap, or their location is too coarse
+    share,      // many others compete
+    pacing,     // pacing refuses serves
 };
 
 enum class Extent : uint8_t {
-    all,    // alone, it keeps the ad group from being served at all
-    some,   // it does so in some placements, or for many requests
-    maybe,  // it may be a part of it
+    all,    // on its own, it prevents all serves
+    some,   // in some placements, or for many requests
+    maybe,  // it may contribute
 };
 
 enum class Verdict : uint8_t {
     blocked,  // cannot be served
-    limited,  // is served less than it could be
-    used_up,  // has had all that it may have
-    off,      // is not meant to be served now
-    fine,     // nothing is known to be in its way
+    limited,  // is served less than possible
+    used_up,  // has reached its limits
+    off,      // not meant to be served now
+    fine,     // no obstacle is known
 };
 
 enum class ObjectKind : uint8_t { advertiser, campaign, ad_group, creative, placement };
@@ -69,23 +69,23 @@ struct Object {
 struct Cause {
     Kind kind = Kind::status;
     Extent extent = Extent::all;
-    Object object;                        // what is to be changed
+    Object object;                        // the object to change
     std::string what;                     // a sentence without its end
     std::string remedy;                   // the same
     std::vector<std::string> placements;  // where; empty: everywhere
 };
 
-// ---- what is known beside the catalog ------------------------------------------------
+// ---- facts beside the catalog -----------------------------------------------------------
 
-// When an object got its status, and by whom.
+// When an object got its status, and from whom.
 struct Change {
     Seconds at = 0;
     std::string by;          // empty: unknown
     std::string why;         // empty: unknown
-    std::string advertiser;  // that was paused, and the campaign with it; empty: none
+    std::string advertiser;  // that was paused together with the campaign; empty: none
 };
 
-// Ads that were served in a placement of late, by whom they were served to.
+// Recent serves in a placement, by visitor.
 struct Seen {
     std::string placement;
     std::string country;  // empty: unknown
@@ -95,23 +95,23 @@ struct Seen {
 
 struct Refused {
     std::string name;              // of the reason
-    std::optional<Reason> reason;  // none: of a newer node
+    std::optional<Reason> reason;  // none: unknown, from a newer node
     uint64_t count = 0;
     bool estimate = false;
 };
 
-// What a running node counted for an ad group today.
+// What a node counted for an ad group today.
 struct Counts {
     std::string day;
     uint64_t serves = 0;
-    uint64_t anonymous = 0;  // of these, to visitors who share ads_anonymous_cap
+    uint64_t anonymous = 0;  // of these, to visitors under ads_anonymous_cap
     uint64_t impressions = 0;
     uint64_t viewables = 0;
     uint64_t clicks = 0;
     uint64_t conversions = 0;
     double spend_cents = 0;
-    std::string stopped;             // by whom, when and why; empty: it is not
-    std::optional<double> delivery;  // what was used of today's plan by now
+    std::string stopped;             // by whom, when and why; empty: not stopped
+    std::optional<double> delivery;  // the part of today's plan used until now
     std::vector<Refused> refused;    // most often first
 };
 
@@ -123,8 +123,8 @@ struct Facts {
     std::map<Id, Delivered> delivered;  // by ad group
     std::vector<Seen> seen;
     std::map<Id, Counts> counts;           // by ad group, of the node
-    std::map<Id, double> budget_delivery;  // by campaign: used of today's plan by now
-    // Of a campaign, an ad group or a creative that has this status.
+    std::map<Id, double> budget_delivery;  // by campaign: the part of today's plan used until now
+    // For a campaign, an ad group or a creative with this status.
     std::function<std::optional<Change>(ObjectKind, Id, Status)> history;
 };
 
@@ -136,12 +136,12 @@ struct Diagnosis {
     Verdict verdict = Verdict::fine;
     std::vector<Cause> causes;  // the most important one first
     std::optional<Counts> counts;
-    std::optional<double> delivery;         // of today's plan; 1: as much as there should be by now
+    std::optional<double> delivery;         // of today's plan; 1: on target
     std::optional<double> flight_delivery;  // the same of the whole flight
-    MicroCents at_stake = 0;                // the budget that its campaign has left, or 0
+    MicroCents at_stake = 0;                // the rest of its campaign's budget, or 0
 };
 
-// The values that any ad group is aimed at.
+// The values that any ad group targets.
 struct Vocabulary {
     explicit Vocabulary(const catalog::Document& document);
 
@@ -161,7 +161,7 @@ public:
 
     Diagnosis diagnose(const catalog::Campaign& campaign, const catalog::AdGroup& group);
 
-    // All ad groups that are meant to deliver and do not, or too little, the worst first.
+    // All ad groups that should deliver and do not, or too little, the worst first.
     std::vector<Diagnosis> under_delivering();
 
 private:
@@ -172,15 +172,15 @@ private:
                                          const Counts& counts) const;
 
     Facts facts_;
-    std::unique_ptr<HeapNode> node_;  // all of the catalog, with what was delivered
+    std::unique_ptr<HeapNode> node_;  // the whole catalog, with its delivery
     std::optional<Vocabulary> vocabulary_;
     StoppedGroups stopped_;
 };
 
-// What keeps the group from its placements, by the catalog alone. Where the engine would
-// say only the first reason, all of them are found: what is named is mended in a copy,
-// and the engine asked again. `part` becomes that copy: the group's placements in which it
-// could be served then, and its campaign with this group only.
+// What prevents serves in the group's placements, by the catalog alone. The decision code gives
+// only the first reason, so all are found by repetition: the cause is removed in a copy, and the
+// decision is made again. `part` becomes that copy: the group's placements in which it could be
+// served then, and its campaign with this group only.
 void add_catalog_causes(const catalog::Document& document, const catalog::Campaign& campaign,
                         const catalog::AdGroup& group, const Facts& facts,
                         std::vector<Cause>& causes, catalog::Document& part);
@@ -190,19 +190,19 @@ void add_limit_causes(const catalog::Document& part, const catalog::Campaign& ca
                       const catalog::AdGroup& group, const Facts& facts,
                       std::vector<Cause>& causes);
 
-// What becomes of requests that the group is aimed at, drawn by the engine: targeting that
-// nobody matches, and who gets them instead.
+// The outcome of requests that the group targets: targeting that matches nobody, and the ads that
+// are served instead.
 void add_request_causes(HeapNode& node, const Vocabulary& vocabulary, const catalog::AdGroup& group,
                         const Facts& facts, std::vector<Cause>& causes);
 
-// What a node refused today. `behind`: on its flight.
+// Refusals of a node today. `behind`: on its flight.
 void add_count_causes(const catalog::AdGroup& group, const Counts& counts, const Facts& facts,
                       bool behind, std::vector<Cause>& causes);
 
 Verdict verdict_of(const std::vector<Cause>& causes);
 void sort_worst_first(std::vector<Diagnosis>& list);
 
-// Of a node alone: there is no catalog to look at.
+// For a node only, without a catalog.
 Diagnosis diagnose_counts(Id campaign, Id ad_group, const Counts& counts);
 
 }  // namespace ads::diagnosis

@@ -1,4 +1,4 @@
-// Reasons in words: what each says of the ad, and what to look at.
+// Sentences for reasons: the meaning of each, and a hint.
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,8 @@
 namespace ads::admin {
 
 struct Words {
-    std::string_view what;  // a sentence without its end
-    std::string_view hint;  // the same; empty: nothing to do
+    std::string_view what;  // a sentence without its full stop
+    std::string_view hint;  // the same; empty: none
 };
 
 const Words& words_of(Reason reason) noexcept;

@@ -1,4 +1,4 @@
-// How causes name things.
+// Names and values in the texts of causes.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ std::string money(MicroCents amount, const std::string& currency);
 
 // 2026-11-18 10:00 Europe/Berlin
 std::string local_time(Seconds when, const std::string& timezone);
-// Of a flight: an end that is midnight is the day before, which is its last.
+// The end of a flight: midnight is shown as the day before, which is the last day.
 std::string local_edge(Seconds when, const std::string& timezone, bool end);
 // Wed 10:00
 std::string local_hour(Seconds when, const std::string& timezone);
@@ -40,16 +40,16 @@ std::string listed(const std::vector<std::string>& texts, size_t most = 3,
 
 // ": nginx-ads ad-group update 12 --weight 1" where the catalog is in PostgreSQL, as it can be run.
 std::string by_command(const Facts& facts, std::string_view arguments);
-// "campaign update 7 --budget 100.00/day": twice what it has.
+// "campaign update 7 --budget 100.00/day": doubles the budget.
 std::string raised_budget(const catalog::Campaign& campaign);
-// The local day so many days from now, for --start and --end.
+// The local day this many days from now, for --start and --end.
 std::string day_from(Seconds now, int days, const std::string& timezone);
-// An amount of a flag: 2.00. Rounded up to a cent.
+// An amount for a flag, 2.00. Rounded up to a cent.
 std::string flag_amount(MicroCents amount);
-// "--cpm 2.00": a price of this model; in parts of a cent with --set.
+// "--cpm 2.00": a price of this model; with fractions of a cent as --set.
 std::string price_flag(PriceModel model, MicroCents amount);
 
-// What to do, as a command where the catalog is in PostgreSQL.
+// The remedy, as a command if the catalog is in PostgreSQL.
 std::string remedy(const Facts& facts, std::string_view command, std::string_view otherwise);
 
 }  // namespace ads::diagnosis

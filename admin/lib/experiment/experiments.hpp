@@ -1,4 +1,4 @@
-// Experiments in PostgreSQL, and what their figures say.
+// Experiments in PostgreSQL, and their verdicts.
 #pragma once
 
 #include <optional>
@@ -17,10 +17,10 @@ struct Variant {
     std::string name;
     double share = 0;
     stats::Arm arm;
-    double previous_p = 1;  // the least of all looks so far
+    double previous_p = 1;  // the smallest of all checks so far
 };
 
-// The first variant is what the others are compared with.
+// The other variants are compared with the first.
 struct Experiment {
     Id id = 0;
     std::string name;
@@ -35,11 +35,11 @@ struct Experiment {
     uint64_t trials() const;
 };
 
-// All of them, those of a status, or one. Throws SqlError.
+// All experiments, those with a status, or one. Throws SqlError.
 std::vector<Experiment> read_experiments(Database& database, const std::string& status = {},
                                          Id only = 0);
 
-// One, by its id or its name. Throws NotFound.
+// One experiment, by id or name. Throws NotFound.
 Experiment read_experiment(Database& database, const std::string& id);
 
 stats::Judgement judged(const Experiment& experiment);
@@ -55,10 +55,10 @@ json_t* judgement_json(const Experiment& experiment, const stats::Judgement& jud
 // The experiment with its figures and its verdict.
 json_t* analysis_json(const Experiment& experiment);
 
-// Completes what has a verdict, in the caller's transaction.
+// Completes the experiments that have a verdict, in the caller's transaction.
 struct Verdicts {
     std::vector<std::string> completed;  // "3 (creative 32 wins)"
-    std::vector<std::string> broken;     // sentences about splits that cannot be right
+    std::vector<std::string> broken;     // sentences about wrong traffic splits
 };
 Verdicts check_experiments(Database& database);
 

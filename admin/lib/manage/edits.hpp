@@ -1,5 +1,5 @@
-// A transaction of edits by one person, and the campaigns that are edited in it,
-// each with its experiments.
+// A transaction of edits by one person, and the edited campaigns, each with its
+// experiments.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,9 @@
 
 namespace ads::admin {
 
-// The object of a list with this id; null if there is none.
+// The object with this id in a list; null if it is missing.
 json_t* with_id(const json_t* list, uint64_t id);
-// PostgreSQL has something against an object: a constraint, a value.
+// PostgreSQL refuses an object because of a constraint or a value.
 bool is_refusal(const SqlError& error);
 
 class Edits {
@@ -22,19 +22,19 @@ public:
     Edits(Database& database, const EditOptions& options);
 
     Database& database() noexcept { return database_; }
-    // A number that no object of this kind has, nor any that was handed out.
+    // An id that no object of this kind has or had.
     uint64_t new_id(Kind kind);
-    // New ids are above this one, too.
+    // New ids are also greater than this one.
     void taken(Kind kind, uint64_t id);
 
-    // Runs the statement; what PostgreSQL has against its values is bad input.
+    // Runs the statement. If PostgreSQL refuses its values, the input is invalid.
     template <class F>
     void write(F f);
 
     // ISO 4217; empty if none is set.
     const std::string& currency() const noexcept { return currency_; }
 
-    // What the edit brings that cannot be served; nothing if it was so before.
+    // Warnings about what the edit makes impossible to serve; none for what was so before.
     void warn_of(std::string warning);
     // With --strict a warning is an error. Throws Failure.
     void check_warnings() const;
@@ -62,35 +62,35 @@ struct Place {
 // Throws Failure if it is not there.
 Place place_of(Database& database, Kind kind, uint64_t id);
 
-// The id of what a person calls by its id or by its name; of what is archived only if nothing
-// else has the name. Throws Failure.
+// The id of an object given by id or name; the name of an archived object is used only if no other
+// has it. Throws Failure.
 std::string found_id(Database& database, Kind kind, const std::string& text);
-// Which object of the document a path leads to, and where in it; without a message.
+// The object that a path of the document leads to, and the rest of the path; without a message.
 Fault located(const std::string& path, const json_t* document);
-// What to throw if there is none: with the name that was meant, perhaps.
+// The exception for a missing object, possibly with a suggestion.
 NotFound no_such(Database& database, Kind kind, const std::string& text);
-// What a new name must be. Throws Failure.
+// Checks a new name. Throws Failure.
 void check_name(Kind kind, const std::string& name);
 // A path of a document for people: "ad group 12: price.model".
 std::string readable(const std::string& path, const json_t* document);
 
-// What of `after` cannot be served, and of `before` could: both without faults.
+// Warnings about what cannot be served in `after` but could in `before`, both valid.
 std::vector<std::string> new_warnings(const std::string& before, const std::string& after);
 
 class CampaignEdit {
 public:
-    // The campaign as it is; it may be one that is not there yet.
+    // The campaign, which may be new.
     CampaignEdit(Edits& edits, uint64_t id);
 
-    json_t* campaign() const noexcept;  // null if there is none
+    json_t* campaign() const noexcept;  // null: it does not exist
     json_t* group(uint64_t id) const;   // throws Failure
     json_t* creative(Place place, uint64_t id) const;
     json_t* experiment(uint64_t id) const;
-    void add(json_t* campaign);  // takes it over
+    void add(json_t* campaign);  // takes ownership
     void add_experiment(json_t* experiment);
 
-    // Checks all that was changed in the campaign, or in one experiment, and
-    // writes it. Throws Failure.
+    // Checks everything that was changed in the campaign, or in one experiment, and writes it.
+    // Throws Failure.
     void save();
     void save_experiment(uint64_t id);
 
@@ -98,7 +98,7 @@ public:
     template <class F>
     void write_experiment(F f);
 
-    // Whether it may begin to run. Throws Failure.
+    // Checks that the experiment may start. Throws Failure.
     void check_may_run(const json_t* experiment) const;
 
 private:
@@ -122,7 +122,7 @@ private:
 // Checks a document as nginx does. Throws InvalidInput.
 void check_catalog(const std::string& text, const json_t* document);
 
-// Whether one in `from` may become `to`. Throws Failure.
+// Checks that the status may change from `from` to `to`. Throws Failure.
 void check_transition(Kind kind, const std::string& id, const std::string& from,
                       const std::string& to);
 

@@ -1,4 +1,4 @@
-// How an experiment begins and ends.
+// Starts and ends experiments.
 #pragma once
 
 #include "lib/manage/edits.hpp"

@@ -1,4 +1,4 @@
-// The kinds of objects that are managed, and how people call them.
+// The kinds of managed objects, and their names.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct KindWords {
     const char* article;  // an
     const char* plural;
     const char* table;
-    const char* parent;  // the key by which a file names what it stands in; null without
+    const char* parent;  // the key of the parent in a file; null: none
 };
 const KindWords& words_of(Kind kind);
 
@@ -30,12 +30,12 @@ uint64_t id_of(Kind kind, const std::string& text);
 // "campaign 7"
 std::string called(Kind kind, std::string_view id);
 
-// Advertisers and placements are named by a text.
+// Advertisers and placements are named by a string.
 inline bool has_text_id(Kind kind) noexcept {
     return kind == Kind::advertiser || kind == Kind::placement;
 }
 
-// What one of the kind stands in.
+// The kind of the parent.
 Kind parent_kind(Kind kind);
 
 }  // namespace ads::admin

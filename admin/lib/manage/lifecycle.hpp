@@ -1,4 +1,4 @@
-// What may become of a campaign, an ad group or a creative, and of an experiment.
+// Allowed changes of the status of campaigns, ad groups, creatives and experiments.
 // docs/commands/manage.md has the same tables.
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace ads::admin {
 
-// A row for each status that it has, a column for each that it is to have. What is
-// completed runs again with a later end; what is archived stays so: a clone begins anew.
+// A row for each present status, a column for each new one. A completed object runs again with a
+// later end; an archived one stays archived, but can be cloned.
 inline constexpr bool kMayBecome[kCount<Status>][kCount<Status>] = {
     // draft, scheduled, active, paused, completed, archived
     {true, true, true, false, false, true},     // draft
@@ -18,7 +18,7 @@ inline constexpr bool kMayBecome[kCount<Status>][kCount<Status>] = {
     {false, false, false, false, false, true},  // archived
 };
 
-// One that is paused is a draft again.
+// A paused experiment is a draft again.
 inline constexpr bool kExperimentMayBecome[kCount<ExperimentStatus>][kCount<ExperimentStatus>] = {
     // draft, running, completed
     {true, true, true},    // draft
@@ -33,7 +33,7 @@ constexpr bool may_become(ExperimentStatus from, ExperimentStatus to) noexcept {
     return kExperimentMayBecome[static_cast<size_t>(from)][static_cast<size_t>(to)];
 }
 
-// What a new one may be.
+// The status of a new object.
 constexpr bool may_begin(Status status) noexcept {
     return status != Status::completed && status != Status::archived;
 }

@@ -1,6 +1,6 @@
-// Management: edits of one thing of the catalog in PostgreSQL. A campaign is read as a document,
-// changed, checked as nginx checks it, and written by the functions that import uses, in one
-// transaction. All of them throw Failure, and print nothing.
+// Edits single objects of the catalog in PostgreSQL. A campaign is read as a document, changed,
+// checked as nginx does, and written by the functions that import uses, in one transaction. All
+// functions throw Failure, and print nothing.
 #pragma once
 
 #include <jansson.h>
@@ -18,37 +18,37 @@
 namespace ads::admin {
 
 struct EditOptions {
-    std::string actor;     // for the history; empty: whoever is connected
-    bool dry_run = false;  // roll back what was done
+    std::string actor;     // for the history; empty: the database role
+    bool dry_run = false;  // roll back at the end
     bool strict = false;   // a warning is an error
 };
 
-// Changes an object of the catalog, as a document has it. Throws Failure.
+// Changes an object of the catalog document. Throws Failure.
 using Patch = std::function<void(json_t* object)>;
 
-// Objects are named by their id, or by a name that only one of them has.
+// Objects are named by id, or by a unique name.
 struct Edit {
     Kind kind = Kind::campaign;
-    std::vector<std::string> ids;             // of what is edited; of a new advertiser or placement
-    std::string parent;                       // of a new one: the campaign, the ad group
+    std::vector<std::string> ids;             // of edited objects; of a new advertiser or placement
+    std::string parent;                       // of a new object: the campaign, the ad group
     std::string name;                         // of a clone
-    std::string winner;                       // of an experiment that is stopped; empty: none
-    Patch patch;                              // of create, an empty object becomes what is created
-    std::optional<std::string> version = {};  // that what is edited must have: version_of()
+    std::string winner;                       // of an experiment to stop; empty: none
+    Patch patch;                              // for create: turns an empty object into the new one
+    std::optional<std::string> version = {};  // required version of the object: version_of()
 };
 
-// Somebody else has edited the object since.
+// The object was edited by someone else in the meantime.
 class Conflict : public Failure {
 public:
     Conflict(const std::string& message, std::string version)
         : Failure(Exit::bad_input, message), version_(std::move(version)) {}
-    const std::string& version() const noexcept { return version_; }  // that it has now
+    const std::string& version() const noexcept { return version_; }  // the present one
 
 private:
     std::string version_;
 };
 
-// What an edit did.
+// The result of an edit.
 struct Edited {
     std::vector<std::string> ids;
     std::string currency;  // ISO 4217; empty if none is set

@@ -8,7 +8,7 @@
 
 namespace ads::admin {
 
-// As in the catalog, with its delivery. An ad group and a creative have what they stand in.
+// As in the catalog, with its delivery. An ad group and a creative have their parents.
 Json read_object(Database& database, Kind kind, const std::string& id);
 
 // The same without the delivery, by its id alone.

@@ -1,5 +1,5 @@
-// Somebody who asks what is kept of them, and where that is in files. In PostgreSQL it
-// is found by ads.export_person and ads.erase_person.
+// A person who requests access or erasure, and where their data is in files. For PostgreSQL see
+// ads.export_person and ads.erase_person.
 #pragma once
 
 #include <functional>
@@ -12,12 +12,12 @@
 
 namespace ads::admin {
 
-// A session, or a user by its pseudonyms, one for each key that may have made it.
+// A session, or a user given by the pseudonyms of all keys that may have been used.
 struct Person {
-    std::string session;  // empty: a user
+    std::string session;  // empty: it is a user
     std::vector<std::string> users;
-    // Sessions that were seen with the user: theirs, but for what stands under the name
-    // of another one.
+    // Sessions that were seen with the user: their events belong to the user, except those of
+    // another user.
     std::set<std::string> linked;
 
     bool is(const Event& event) const;
@@ -28,27 +28,27 @@ struct Person {
 
 // ---- the spool ----
 
-// Calls `see` for each event of the person, of segments and of the quarantine.
+// Calls `see` for each event of the person in segments and in the quarantine.
 void read_spool(const std::string& folder, const Person& person,
                 const std::function<void(const Event&)>& see);
 
 struct SpoolErased {
     uint64_t events = 0;
-    uint64_t places = 0;  // in what cannot be read as events
+    uint64_t places = 0;  // in data that cannot be read as events
 };
-// Makes these events anonymous, where they stand: nginx may run, and what is not yet
-// shipped is shipped, without the person. In what is no whole record the identifiers
-// are overwritten. Throws Failure.
+// Makes these events anonymous in place: nginx may run, and events that are not shipped yet are
+// shipped without the person. In damaged records the identifiers are overwritten. Throws
+// Failure.
 SpoolErased erase_in_spool(const std::string& folder, const Person& person);
 
 // ---- the state folder ----
 
-// Calls `see` for each ring and count of the frequency caps, and forgets it if that says
-// so. Without a file of frequency caps there are none. Throws Failure.
+// Calls `see` for each entry of the frequency caps, and removes it if that returns true. Without a
+// file of frequency caps there are none. Throws Failure.
 void each_in_state(const std::string& folder, const Person& person,
                    const std::function<bool(const Frequency::Seen&)>& see);
 
-// Files of the folder that were set aside, and may hold anything.
+// Files of the folder that were set aside, with unknown content.
 std::vector<std::string> set_aside(const std::string& folder);
 
 }  // namespace ads::admin

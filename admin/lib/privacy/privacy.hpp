@@ -1,4 +1,4 @@
-// What is kept of a person, wherever it is, and forgetting it. Prints nothing; throws Failure.
+// Access to personal data wherever it is stored, and its erasure. Prints nothing; throws Failure.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 
 namespace ads::admin {
 
-// Where to look.
+// The places to search.
 struct Places {
-    Database* database = nullptr;  // null: there is none
-    std::string spool;             // folders; empty: there is none
+    Database* database = nullptr;  // null: none
+    std::string spool;             // folders; empty: none
     std::string state;
-    std::string actor;  // for the log
+    std::string actor;  // for the audit log
 };
 
-// The pseudonyms of a user, one for each key of the ring in this file.
+// The pseudonyms of a user, one for each key of the key ring in this file.
 std::vector<std::string> pseudonyms(const std::string& ring, const std::string& name);
 
 Json export_person(const Places& places, Person person);
@@ -28,7 +28,7 @@ struct Erased {
     uint64_t trials = 0;
     uint64_t spool = 0;
     uint64_t frequency = 0;
-    bool more = false;                   // there was more of them in each round
+    bool more = false;                   // more was found in each round
     std::vector<std::string> set_aside;  // files that cannot be searched
 
     uint64_t all() const { return events + trials + spool + frequency; }

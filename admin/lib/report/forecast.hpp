@@ -1,4 +1,4 @@
-// A forecast, as ads.forecast() has it (0018_reports.sql). Prints nothing.
+// A forecast, as of ads.forecast() (functions/reports.sql). Prints nothing.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct SpendOfDay {
     double spend_cents = 0;
 };
 
-// Money is cents; days are local ones of the campaign, "2026-12-24".
+// Money is in cents; days are local days of the campaign, "2026-12-24".
 struct Forecast {
     uint64_t campaign = 0;
     std::string name;
@@ -33,12 +33,12 @@ struct Forecast {
     double projected_total_spend = 0;
     bool will_exhaust_early = false;
     std::optional<double> days_to_end;
-    std::optional<double> delivery;  // of the budget, without one of the goals
+    std::optional<double> delivery;  // of the budget, or of the goals without one
     std::optional<uint64_t> goal_count;
     std::optional<uint64_t> goal_done;
     std::optional<uint64_t> goal_projected;
     std::optional<double> goal_daily;  // of the last 7 days
-    bool goal_open = false;            // one has no end
+    bool goal_open = false;            // one of them has no end
     std::optional<std::string> starts_on;
     std::optional<std::string> ends_on;
     std::optional<std::string> deliver_by;
@@ -48,7 +48,7 @@ struct Forecast {
     std::vector<SpendOfDay> days;
 };
 
-// Throws Failure if there is no such campaign.
+// Throws Failure if the campaign does not exist.
 Forecast read_forecast(Database& database, Id campaign);
 
 // "Will deliver 63 % of its budget by 24 Dec."

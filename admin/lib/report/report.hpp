@@ -1,4 +1,4 @@
-// The figures of a report, as ads.report() has them (0018_reports.sql). Prints nothing.
+// The figures of a report, as of ads.report() (functions/reports.sql). Prints nothing.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ struct ReportQuery {
     std::string advertiser;  // empty: all
     std::string placement;   // its slug; empty: all
     uint64_t limit = 0;      // 0: all rows
-    bool previous = false;   // with the figures of the period before
+    bool previous = false;   // with the figures of the preceding period
 };
 
-// Rates are there if there is something to divide by; requests, unfilled and the fill rate, if
-// the query is one that they are counted for.
+// Rates are set if the divisor is not 0; requests, unfilled and the fill rate, if the query
+// supports them.
 struct Figures {
     std::optional<uint64_t> requests;
     std::optional<uint64_t> unfilled;
@@ -45,7 +45,7 @@ struct Figures {
 
 struct ReportKey {
     std::string key;
-    std::string name;  // empty: it has none
+    std::string name;  // empty: none
 };
 
 struct ReportRow {
@@ -67,7 +67,7 @@ struct Report {
     ReportRow total;  // of all rows, also of those over the limit
 };
 
-// The dimensions that --by names; empty if it names none, an unknown one or too many.
+// The dimensions of --by; empty if it is empty or has an unknown one or too many.
 std::vector<std::string> report_dimensions(std::string_view by);
 std::vector<std::string> all_report_dimensions();
 
@@ -75,11 +75,11 @@ std::vector<std::string> all_report_dimensions();
 // seconds since 1970.
 bool is_period_bound(std::string_view text);
 
-// Throws Failure for a time zone that is unknown and a period that ends before it begins, SqlError
-// for what PostgreSQL has against it.
+// Throws Failure for an unknown time zone or a period that ends before it begins, and SqlError for
+// errors of PostgreSQL.
 Report read_report(Database& database, const ReportQuery& query);
 
-// Puts ids in place of names. Throws Failure.
+// Replaces names by ids. Throws Failure.
 void find_named(Database& database, ReportQuery& query);
 
 json_t* report_json(const ReportQuery& query, const Report& report);

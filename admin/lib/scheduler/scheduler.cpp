@@ -28,7 +28,7 @@ Totals Scheduler::tick() {
     }
     Totals totals;
     const Rows due = database_->run(
-        "SELECT task FROM ads.scheduler_tasks() WHERE ads.due_turn(task) IS NOT NULL "
+        "SELECT task FROM ads.scheduler_tasks() WHERE ads.due_run(task) IS NOT NULL "
         "ORDER BY place");
     for (size_t i = 0; i < due.size(); i++) {
         const std::string task(due.at(i, 0));
@@ -50,12 +50,12 @@ bool Scheduler::run_once(const std::string& task, Totals& totals) {
         database_->run("SET TRANSACTION ISOLATION LEVEL READ COMMITTED");
         database_->run("SET LOCAL lock_timeout = '5s'");
         database_->run("SET LOCAL statement_timeout = '60s'");
-        due = database_->value("SELECT ads.claim_turn($1, $2)", {task, options_.instance});
+        due = database_->value("SELECT ads.claim_run($1, $2)", {task, options_.instance});
         if (due.empty()) {
             return false;
         }
         actions = run_task(task, due);
-        database_->run("SELECT ads.finish_turn($1, $2, $3)",
+        database_->run("SELECT ads.finish_run($1, $2, $3)",
                        {task, due, std::to_string(count_of(actions))});
         transaction.commit();
     } catch (const SqlError& e) {
@@ -84,7 +84,7 @@ Actions Scheduler::run_task(const std::string& task, const std::string& due) {
         }
         return actions;
     }
-    const Rows rows = database_->run("SELECT action, what FROM ads.do_turn($1, $2, $3)",
+    const Rows rows = database_->run("SELECT action, what FROM ads.run_task($1, $2, $3)",
                                      {task, due, std::to_string(options_.event_days)});
     for (size_t i = 0; i < rows.size(); i++) {
         actions[std::string(rows.at(i, 0))].push_back(printable(rows.at(i, 1)));
@@ -98,7 +98,7 @@ void Scheduler::failed(const std::string& task, const std::string& due, const st
         return;
     }
     try {
-        database_->run("SELECT ads.fail_turn($1, $2, $3, $4)", {task, due, options_.instance, why});
+        database_->run("SELECT ads.fail_run($1, $2, $3, $4)", {task, due, options_.instance, why});
     } catch (const SqlError& e) {
         if (e.lost()) {
             throw;

@@ -1,5 +1,5 @@
-// What happens to campaigns and experiments by itself. Each task has its runs; a run is done by
-// one of all schedulers, in one transaction together with the row that says so.
+// Scheduled tasks for campaigns and experiments. Each run of a task is done by one of all
+// schedulers, in one transaction together with its row in ads.scheduler_runs.
 #pragma once
 
 #include <functional>
@@ -12,20 +12,20 @@
 
 namespace ads::admin {
 
-// What a run did: each action with those it was done to.
+// The result of a run: each action with the ids it applied to.
 using Actions = std::map<std::string, std::vector<std::string>>;
 
 struct SchedulerOptions {
     std::string database;
-    std::string instance;  // the name in the table of runs
+    std::string instance;  // the name in ads.scheduler_runs
     int event_days = 395;
 };
 
-// Gets what became of a run.
+// Receives the outcome of a run.
 struct TaskSink {
     std::function<void(const std::string& task, const Actions& actions)> done;
     std::function<void(const std::string& task, const std::string& trouble)> trouble;
-    std::function<bool()> stop;  // asked between runs; empty: never
+    std::function<bool()> stop;  // called between runs; empty: never stops
 };
 
 struct Totals {
@@ -39,8 +39,8 @@ public:
     Scheduler(SchedulerOptions options, TaskSink sink)
         : options_(std::move(options)), sink_(std::move(sink)) {}
 
-    // Does what is due; connects if that is needed. Throws SqlError if the connection is lost on
-    // the way.
+    // Does the due runs; connects if necessary. Throws SqlError if the connection is
+    // lost.
     Totals tick();
     void disconnect() { database_.reset(); }
 

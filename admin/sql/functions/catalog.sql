@@ -1,4 +1,4 @@
--- The catalog as nodes load it, and as the command edits it.
+-- The catalog document, for nodes and for the command.
 
 CREATE OR REPLACE FUNCTION ads.catalog_version() RETURNS text
 STABLE SECURITY DEFINER
@@ -9,16 +9,16 @@ LANGUAGE sql SET search_path = pg_catalog, ads, pg_temp AS $$
           FROM ads.catalog_edits) edits
 $$;
 
--- {"version" : 1, and the currency if there is one.
+-- The head of the document: {"version" : 1, …}, with the currency if one is set.
 CREATE OR REPLACE FUNCTION ads.document_head() RETURNS text STABLE LANGUAGE sql
 SET search_path = pg_catalog, ads, pg_temp AS $$
     SELECT '{"version" : 1, ' || coalesce((SELECT '"currency" : "' || currency || '", ' FROM ads.settings), '')
 $$;
 
--- The parts of the document in its order: its placements, campaigns and experiments, each with its
--- id; those that are named, or all. What was archived over 60 days ago is left out, no token that
--- leads there is valid any more. EXECUTE: each call is planned for what it is given; the groups are an
--- array, since a subquery behind an OR would be a filter of all rows.
+-- The parts of the document in its order: placements, campaigns and experiments, each with its id;
+-- all of them, or those named. What was archived more than 60 days ago is left out, since no token
+-- for it is still valid. EXECUTE makes PostgreSQL plan each call for its arguments. The groups are
+-- an array because a subquery behind an OR would filter all rows.
 CREATE OR REPLACE FUNCTION ads.catalog_parts(placements text[] DEFAULT NULL, campaigns bigint[] DEFAULT NULL,
                                              experiments bigint[] DEFAULT NULL)
 RETURNS TABLE (part text, id text, document text)
@@ -105,7 +105,7 @@ BEGIN
     ORDER BY e.id;
 END $function$;
 
--- The whole catalog. Aggregates take the parts in the order in which they come.
+-- The whole catalog. The aggregates keep the order of the parts.
 CREATE OR REPLACE FUNCTION ads.catalog() RETURNS text
 STABLE SECURITY DEFINER LANGUAGE sql SET search_path = pg_catalog, ads, pg_temp AS $$
     SELECT ads.document_head()
@@ -116,10 +116,10 @@ STABLE SECURITY DEFINER LANGUAGE sql SET search_path = pg_catalog, ads, pg_temp 
     FROM ads.catalog_parts()
 $$;
 
--- What changed since the call that returned this mark; everything if the mark is empty, or so old
--- that this cannot be told. The first row is the new mark, its document 'all' or 'changes'; a part
--- without a document is gone. The mark is a snapshot: what was committed after it was taken comes
--- with the next call, whenever the transaction began.
+-- The changes since the call that returned this mark, or everything if the mark is empty or too
+-- old. The first row has the new mark, and 'all' or 'changes' as its document; a part without a
+-- document was deleted. The mark is a snapshot: what is committed after it is returned by the next
+-- call, whenever the transaction began.
 CREATE OR REPLACE FUNCTION ads.catalog_changes(since text) RETURNS TABLE (part text, id text, document text)
 STABLE SECURITY DEFINER LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp AS $$
 DECLARE
@@ -152,7 +152,7 @@ BEGIN
     END IF;
     campaigns := campaigns || ARRAY(
         SELECT g.campaign_id::text FROM ads.ad_groups g WHERE g.id = ANY (groups::bigint[]));
-    -- An experiment is left out when its group or campaign has been archived for long.
+    -- An experiment is left out when its group or campaign was archived more than 60 days ago.
     experiments := experiments || ARRAY(
         SELECT e.id::text FROM ads.ad_groups g JOIN ads.experiments e ON e.ad_group_id = g.id
         WHERE g.campaign_id = ANY (campaigns::bigint[]));
@@ -165,8 +165,8 @@ BEGIN
         ON now.part = touched.part AND now.id = touched.id;
 END $$;
 
--- The document of catalog() with all placements, but one campaign, whatever is archived in it, and
--- its experiments. No campaign if there is none.
+-- The document of catalog() with all placements but only one campaign, including what is archived
+-- in it, and its experiments. Without the campaign if it does not exist.
 CREATE OR REPLACE FUNCTION ads.campaign_document(campaign bigint) RETURNS text
 STABLE LANGUAGE sql SET search_path = pg_catalog, ads, pg_temp SET jit = off AS $$
 SELECT ads.document_head() || substr(json_build_object(

@@ -1,17 +1,17 @@
--- Constraints that a plain expression cannot state. When this file changes, the rows that exist
--- are checked again.
+-- Constraints that a plain expression cannot state. When this file changes, existing rows are
+-- checked again.
 --
--- The functions are in plpgsql, whose plans are kept: a check in SQL is planned anew by each
--- statement that writes to its table, at many times the cost. A query inside a function costs ten
--- times what an expression does, so the usual case is told without one.
+-- The functions are in plpgsql because its plans are kept: a check in SQL is planned again for each
+-- statement that writes to the table, at many times the cost. A query inside a function costs ten
+-- times as much as an expression, so the usual cases are decided by expressions.
 
--- A list without holes, in one dimension.
+-- A one-dimensional array without nulls.
 CREATE OR REPLACE FUNCTION ads.plain_list(list anyarray) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS $$
 BEGIN
     RETURN cardinality(list) = 0 OR (array_ndims(list) = 1 AND array_position(list, NULL) IS NULL);
 END $$;
 
--- A plain list whose items match a pattern, and have so many bytes.
+-- A one-dimensional array whose items match a pattern and have a length in bytes between these.
 CREATE OR REPLACE FUNCTION ads.each_matches(list text[], pattern text, low int, high int) RETURNS boolean
 IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS $$
 DECLARE
@@ -28,7 +28,7 @@ BEGIN
     RETURN true;
 END $$;
 
--- [{"days": ["mon", "tue"], "from": "09:00", "to": "17:00"}], every key there.
+-- [{"days": ["mon", "tue"], "from": "09:00", "to": "17:00"}], with every key.
 CREATE OR REPLACE FUNCTION ads.valid_schedule(schedule jsonb) RETURNS boolean IMMUTABLE PARALLEL SAFE
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -50,7 +50,7 @@ BEGIN
             AND part ->> 'to' <> '00:00', false));
 END $$;
 
--- The seconds of "30m", "1h", "7d"; null for anything else.
+-- The seconds of "30m", "1h", "7d"; null for other texts.
 CREATE OR REPLACE FUNCTION ads.period_seconds(period text) RETURNS numeric IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS $$
 BEGIN
     RETURN CASE WHEN period ~ '^[0-9]{1,10}[smhd]$' THEN
@@ -58,7 +58,7 @@ BEGIN
             WHEN 's' THEN 1 WHEN 'm' THEN 60 WHEN 'h' THEN 3600 ELSE 86400 END END;
 END $$;
 
--- [{"count": 3, "per": "day", "level": "ad_group"}], every key there.
+-- [{"count": 3, "per": "day", "level": "ad_group"}], with every key.
 CREATE OR REPLACE FUNCTION ads.valid_caps(caps jsonb) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS $$
 BEGIN
     IF caps = '[]' THEN
@@ -80,7 +80,7 @@ BEGIN
 END $$;
 
 -- {"section": ["sports", "politics"]}
--- Texts as JSON are never shorter than themselves: if all of it is short, each is.
+-- A text in JSON is never shorter than the text itself: if the whole list is short, each item is.
 CREATE OR REPLACE FUNCTION ads.valid_keys(keys jsonb) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS $$
 DECLARE
     names text;
@@ -107,7 +107,7 @@ BEGIN
                          OR octet_length(item #>> '{}') NOT BETWEEN 1 AND 200));
 END $$;
 
--- Characters and origin of an address: scheme, host, port, nobody's name.
+-- The characters and the origin of a URL: scheme, host and port, without user name.
 CREATE OR REPLACE FUNCTION ads.valid_origin(url text, scheme text) RETURNS boolean IMMUTABLE PARALLEL SAFE
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -119,7 +119,7 @@ BEGIN
             || '([/?#]|$)');
 END $$;
 
--- Addresses with macros. None can stand in the host, where braces are refused.
+-- URLs with macros. A macro cannot be in the host, where braces are refused.
 CREATE OR REPLACE FUNCTION ads.valid_target(url text, scheme text) RETURNS boolean IMMUTABLE PARALLEL SAFE
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -128,7 +128,7 @@ BEGIN
            !~ '[{}]';
 END $$;
 
--- A flat object of strings, with what its type cannot do without.
+-- A flat object of strings, with the keys that the type requires.
 CREATE OR REPLACE FUNCTION ads.valid_content(content jsonb, type ads.creative_type) RETURNS boolean
 IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS $$
 DECLARE
@@ -150,7 +150,7 @@ BEGIN
             RETURN false;
         END IF;
     END IF;
-    -- As text: a value that a migration adds cannot be used in the same transaction.
+    -- As text: an enum value that a migration adds cannot be used in the same transaction.
     IF type::text IN ('html', 'tag') THEN
         RETURN coalesce(content ->> 'markup' <> '', false);
     ELSIF type <> 'image' THEN
@@ -162,7 +162,7 @@ BEGIN
     END IF;
 END $$;
 
--- core/hash.hpp: a token carries this of its placement.
+-- The hash of core/base/hash.hpp: tokens contain this hash of their placement.
 CREATE OR REPLACE FUNCTION ads.fnv1a32(slug text) RETURNS bigint IMMUTABLE STRICT PARALLEL SAFE
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 DECLARE
@@ -178,7 +178,7 @@ END $$;
 ALTER TABLE ads.placements
     DROP CONSTRAINT IF EXISTS placements_types_check,
     ADD CONSTRAINT placements_types_check CHECK (ads.plain_list(types));
--- Two slugs with one hash could not be told apart in a token.
+-- Two placements with the same hash could not be distinguished in a token.
 CREATE UNIQUE INDEX IF NOT EXISTS placements_hash ON ads.placements (ads.fnv1a32(id));
 
 ALTER TABLE ads.ad_groups

@@ -1,7 +1,7 @@
--- Experiments: what their verdicts are made of, beginning and end.
+-- Experiments: their figures, start and end.
 
--- The variants in the order of their creatives; the first is what the others are
--- compared with. A trial is a session's first impression.
+-- The variants in the order of their creatives; the others are compared with the first. A trial is
+-- the first impression of a session.
 CREATE OR REPLACE FUNCTION ads.experiment_arms(experiment bigint) RETURNS TABLE (
     creative_id bigint, name text, share double precision, trials bigint, successes bigint, previous_p double precision)
 STABLE LANGUAGE sql SET search_path = pg_catalog, ads, pg_temp AS $$
@@ -22,8 +22,8 @@ SET search_path = pg_catalog, ads, pg_temp AS $$
     DO UPDATE SET p = least(l.p, excluded.p), looked_at = excluded.looked_at
 $$;
 
--- An experiment that stays as it is until the end of the transaction. Refused if its status is
--- another one, which `rule` explains.
+-- The experiment, locked until the end of the transaction. Fails if its status is a different one;
+-- `rule` explains why that matters.
 CREATE OR REPLACE FUNCTION ads.lock_experiment(experiment bigint, wanted ads.experiment_status, rule text)
 RETURNS ads.experiments LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp AS $$
 DECLARE
@@ -54,8 +54,9 @@ BEGIN
     UPDATE ads.experiments SET status = 'running' WHERE id = experiment;
 END $$;
 
--- Ends it, with why in the log. A winner gets the traffic of all variants: their
--- weights, and the others none. Creatives that were no variants keep theirs.
+-- Ends the experiment and writes the reason to the log. A winner receives the traffic of all
+-- variants: the sum of their weights, and the others get 0. Creatives that were not variants keep
+-- their weights.
 CREATE OR REPLACE FUNCTION ads.end_experiment(experiment bigint, chosen bigint, why jsonb) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, ads, pg_temp AS $$
 DECLARE
@@ -68,7 +69,7 @@ BEGIN
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
     UPDATE ads.experiments SET status = 'completed', winner = chosen WHERE id = experiment;
-    -- A winner that is not active would leave nothing to show.
+    -- If the winner were not active, nothing could be served.
     IF EXISTS (SELECT FROM ads.creatives WHERE id = chosen AND status = 'active') THEN
         SELECT least(1000000, greatest(1, sum(k.weight))) INTO total
         FROM ads.variants v JOIN ads.creatives k ON k.id = v.creative_id WHERE v.experiment_id = experiment;

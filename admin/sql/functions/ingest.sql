@@ -1,6 +1,6 @@
--- What a node writes, and the only way it can: a batch of events as arrays of one length. A batch
--- is one transaction, and a second copy of an event, in this batch or in any other, counts for
--- nothing.
+-- Stores a batch of events, given as arrays of equal length. This is the only write access that a
+-- node has. A batch is one transaction, and a second copy of an event, in this batch or any other,
+-- changes nothing.
 --
 --   type     0 serve, 1 impression, 2 viewable, 3 click, 4 conversion, 5 a summary of requests
 --   at       ms since 1970, when it happened; issued: when its serve was decided
@@ -8,20 +8,20 @@
 --   invalid  0 valid, else the place of its reason in ads.invalid_reason
 --   experiment 0, country '' and user '' stand for none
 --
--- A summary has counts as its metadata, of the requests since `at`: by placement, and by what
--- became of the request ('' is an ad). It is in neither of the numbers that are returned.
+-- The metadata of a summary has the counts of requests since `at`, by placement and by outcome (''
+-- is a served ad). Summaries are in neither of the returned numbers.
 --   {"home-top": {"": 12, "pacing": 3}}
 --
--- Bad input fails with an SQLSTATE of class 22 or 23, an event outside of all partitions with
--- 23514, and nothing of the batch is stored: the caller halves it until the bad event is alone.
--- Any other error is worth a retry.
+-- Invalid input fails with an SQLSTATE of class 22 or 23, an event outside of all partitions with
+-- 23514, and nothing of the batch is stored: the caller halves the batch until it finds the invalid
+-- event. Other errors can be retried.
 --
 -- In a fleet each event is billed against the account of the node that served (billing.sql); one for
 -- which nothing is left is stored as "late". `recorder` is the node whose spool is shipped.
 --
--- Tables are written in a fixed order and each in the order of its key, so that callers with
--- overlapping batches wait for each other but never in a circle. Every step is a statement of its
--- own: in one statement with several CTEs the order would be the planner's.
+-- Tables are written in a fixed order, and each in the order of its key, so that callers with
+-- overlapping batches wait for each other but never deadlock. Every step is a separate statement:
+-- in one statement with several CTEs the planner would choose the order.
 DROP FUNCTION IF EXISTS ads.ingest(
     uuid[], int2[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int2[], int2[], bool[],
     text[], text[], text[], text[], text[]);
@@ -46,7 +46,7 @@ DECLARE
     asked_invalid int2[];
     repeated uuid[];
 BEGIN
-    -- Summaries of requests are no events: they are counted, and taken out of the batch.
+    -- Summaries are not events: they are counted here and removed from the batch.
     IF 5 = ANY (in_type) THEN
         WITH fresh AS (
             INSERT INTO ads.request_summaries (id, received_at)
@@ -86,9 +86,9 @@ BEGIN
         END IF;
     END IF;
 
-    -- Events of an erased person, recorded up to a minute after the erasure (the clocks of the nodes
-    -- may be so far ahead), are taken for those of somebody who did not consent. The lock is against
-    -- mark_erased(), not against each other.
+    -- Events of an erased person that were recorded up to a minute after the erasure, because the
+    -- clocks of nodes may be ahead by that much, are stored as those of a visitor without consent.
+    -- The lock is against mark_erased(), not against other batches.
     PERFORM pg_advisory_xact_lock_shared(1633972065, 2);
     IF EXISTS (SELECT FROM ads.erasures) AND cardinality(in_id) = ALL (ARRAY[cardinality(in_at),
             cardinality(in_consent), cardinality(in_session), cardinality(in_user)]) THEN
@@ -116,7 +116,7 @@ BEGIN
         RAISE EXCEPTION 'the arrays must have the same length, and none may be null'
             USING ERRCODE = 'array_subscript_error';
     END IF;
-    -- ALL is null if there is a null among them.
+    -- ALL yields null if the list has a null.
     IF total > 0 AND NOT coalesce(
         1 = ALL (ARRAY[array_ndims(in_id), array_ndims(in_serve), array_ndims(in_consent), array_ndims(in_placement),
                        array_ndims(in_country), array_ndims(in_session), array_ndims(in_user),
@@ -141,7 +141,7 @@ BEGIN
         AND array_position(in_user, NULL) IS NULL AND array_position(in_metadata, NULL) IS NULL, false) THEN
         RAISE EXCEPTION 'an event has a null or a value out of range' USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    -- Most have none.
+    -- Most batches have none.
     IF '{}' <> ANY (in_metadata) THEN
         PERFORM FROM unnest(in_metadata) AS e (metadata) WHERE jsonb_typeof(e.metadata::jsonb) <> 'object' LIMIT 1;
         IF FOUND THEN
@@ -149,9 +149,9 @@ BEGIN
         END IF;
     END IF;
 
-    -- Who claims an id first has it. A second caller waits here for the first one to
-    -- commit or to fail. Duplicates are rare, the edges have sorted them out: without
-    -- ON CONFLICT, which looks twice, claims cost half as much.
+    -- The first transaction to claim an id keeps it. A second one waits here until the first
+    -- commits or fails. Duplicates are rare, since the nodes filter them: claims without ON
+    -- CONFLICT, which reads the index twice, cost half as much.
     BEGIN
         INSERT INTO ads.event_claims (id) SELECT e.id FROM unnest(in_id) AS e (id) ORDER BY e.id;
         inserted := total;
@@ -178,8 +178,8 @@ BEGIN
         RETURN;
     END IF;
 
-    -- What has no new claim gets the type -1, which the rest leaves out; of copies
-    -- within the batch the first goes on.
+    -- An event without a new claim gets type -1, which the following statements skip; of copies
+    -- within the batch the first is kept.
     IF duplicate > 0 THEN
         SELECT array_agg(CASE WHEN kept.n IS NULL THEN -1 ELSE e.type END ORDER BY e.n) INTO in_type
         FROM unnest(in_type) WITH ORDINALITY AS e (type, n)
@@ -206,8 +206,9 @@ BEGIN
                 END LOOP;
             END IF;
 
-            -- Without consent nothing that tells people apart is kept, whatever was sent.
-            -- (Arrays are unnested in the SELECT list: in FROM each would be stored first.)
+            -- Without consent, data that identifies a visitor is dropped, whatever was sent.
+            -- (Arrays are unnested in the SELECT list, since in FROM each would be materialized
+            -- first.)
             INSERT INTO ads.ad_events (id, "timestamp", serve_id, campaign_id, ad_group_id, creative_id, experiment_id,
                                        price_micro, node, type, device, invalid, placement, session_id, user_id, country,
                                        metadata)
@@ -263,8 +264,8 @@ BEGIN
                 viewables = s.viewables + excluded.viewables, clicks = s.clicks + excluded.clicks,
                 conversions = s.conversions + excluded.conversions, spend_micro = s.spend_micro + excluded.spend_micro;
 
-            -- The variant that a session saw first is its variant; events may come in any
-            -- order, so the earliest times win.
+            -- A session belongs to the variant that it saw first. Events may arrive in any order,
+            -- so the earliest times are kept.
             IF 0 <> ANY (in_experiment) THEN
                 INSERT INTO ads.experiment_trials AS t (experiment_id, session_id, creative_id, first_impression,
                                                         first_success)
@@ -311,11 +312,11 @@ BEGIN
     RETURN NEXT;
 END $$;
 
--- What a node asks that has lost its counters, before its workers start.
+-- For a node that lost its counters, before its workers start.
 
--- The books of each ad group: of every local day since that date, by its number
--- (2026-01-01 is 1), and of all days, as day 0. Of all nodes together.
-CREATE OR REPLACE FUNCTION ads.books(since date) RETURNS TABLE (
+-- The totals of each ad group, summed over all nodes: one row for each local day since that date, where
+-- 2026-01-01 is day 1, and one row for all days, as day 0.
+CREATE OR REPLACE FUNCTION ads.stored_totals(since date) RETURNS TABLE (
     campaign_id bigint, ad_group_id bigint, day int,
     serves bigint, impressions bigint, viewables bigint, clicks bigint, conversions bigint, spend_micro bigint
 ) STABLE STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp LANGUAGE sql AS $$
@@ -331,7 +332,7 @@ CREATE OR REPLACE FUNCTION ads.books(since date) RETURNS TABLE (
     GROUP BY s.campaign_id, s.ad_group_id
 $$;
 
--- Which of these events are stored: their places in the list, from 1.
+-- The positions, from 1, of those events of the list that are stored.
 CREATE OR REPLACE FUNCTION ads.stored(ids uuid[]) RETURNS SETOF bigint
 STABLE STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp LANGUAGE sql AS $$
     SELECT asked.place

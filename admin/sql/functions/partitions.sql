@@ -1,13 +1,13 @@
--- Partitions of the event tables: made ahead, and dropped when they are old.
+-- Partitions of the event tables: created ahead of time, and dropped when they are old.
 
--- The smallest id of an event whose serve was issued at that time or later.
+-- The smallest id of an event whose serve was issued at or after that time.
 CREATE OR REPLACE FUNCTION ads.first_id(issued timestamptz) RETURNS uuid IMMUTABLE STRICT PARALLEL SAFE LANGUAGE sql AS $$
     SELECT rpad(lpad(to_hex((extract(epoch FROM issued) * 1000)::bigint), 12, '0'), 32, '0')::uuid
 $$;
 
--- Makes what is missing of one table, for the month that begins then. The table
--- is made alone and then attached: only that takes a lock on the parent, for an
--- instant, and one that lets rows in and out.
+-- Creates what is missing of one table for the month that begins at that time. The table is created
+-- alone and then attached: only that locks the parent, for a moment, with a lock that does not
+-- block reads or writes.
 CREATE OR REPLACE FUNCTION ads.make_partition(parent text, month timestamptz) RETURNS text
 LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp AS $$
 DECLARE
@@ -33,9 +33,9 @@ BEGIN
     RETURN name;
 END $$;
 
--- Makes the partitions from the last month on, and returns their names. Whoever calls it, one at a
--- time; it gives up (55P03) rather than wait for long. Claims begin a month earlier: a conversion
--- may come 30 days after its serve.
+-- Creates the partitions from the last month on, and returns their names. Callers take turns; a
+-- caller that would wait for long fails with 55P03. Claims begin a month earlier, since a
+-- conversion may arrive 30 days after its serve.
 CREATE OR REPLACE FUNCTION ads.ensure_partitions(months_ahead int DEFAULT 3) RETURNS SETOF text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ads, pg_temp SET lock_timeout = '5s'
 SET client_min_messages = warning AS $$
@@ -61,8 +61,7 @@ BEGIN
         END IF;
     END LOOP;
 
-    -- Keeps catalog_edits short. What is swept stays counted, so that the version
-    -- does not change.
+    -- Keeps catalog_edits short. Deleted edits remain counted, so the version does not change.
     WITH old AS (
         DELETE FROM ads.catalog_edits
         WHERE id < (SELECT id FROM ads.catalog_edits ORDER BY id DESC OFFSET 999 LIMIT 1)
@@ -73,9 +72,9 @@ BEGIN
     END IF;
 END $$;
 
--- Drops the months that are over for longer than the days to keep, and makes the next ones. Claims
--- are kept for three whole months, more than twice the longest life of a token; without a partition
--- an event that is later still is refused, not counted twice.
+-- Drops the months that ended more than the given number of days ago, and creates the next ones.
+-- Claims are kept for three whole months, more than twice the longest lifetime of a token; an event
+-- that is even later has no partition and is refused, rather than counted twice.
 CREATE OR REPLACE FUNCTION ads.prune_events(keep_days int DEFAULT 395) RETURNS TABLE (action text, what text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ads, pg_temp SET lock_timeout = '5s' AS $$
 DECLARE
@@ -114,8 +113,8 @@ BEGIN
     END LOOP;
     RETURN QUERY SELECT 'made', m FROM ads.ensure_partitions() AS e (m);
     DELETE FROM ads.dead_pixels WHERE died_at < ads.now() - interval '90 days';
-    -- Erasures go when they are older than every claim; summaries of requests when no spool is
-    -- likely to have them still.
+    -- Erasures are deleted when they are older than every claim; summaries of requests when no
+    -- spool is likely to contain them any more.
     DELETE FROM ads.erasures WHERE erased_at < ads.now() - interval '3 months';
     DELETE FROM ads.request_summaries WHERE received_at < ads.now() - interval '3 months';
     -- Accounts of a fleet live as long as claims; verdicts until no node that was away needs them.
@@ -123,7 +122,7 @@ BEGIN
     DELETE FROM ads.fleet_walls WHERE day BETWEEN 1 AND ads.day_number(ads.now()::date) - 93;
     DELETE FROM ads.fleet_verdicts WHERE at < (extract(epoch FROM ads.now()) - 8 * 86400) * 1000;
     DELETE FROM ads.fleet_nodes f WHERE f.closed_at < ads.now() - interval '3 months';
-    -- The last turn of a task stays, it tells when the next one is due.
+    -- The last run of a task is kept: it determines when the next one is due.
     DELETE FROM ads.scheduler_runs r WHERE r.due_at < ads.now() - interval '30 days'
         AND EXISTS (SELECT FROM ads.scheduler_runs n
                     WHERE n.task = r.task AND n.due_at > r.due_at AND n.finished_at IS NOT NULL);

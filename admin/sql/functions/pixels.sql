@@ -1,7 +1,7 @@
--- Third parties' pixels: what "nginx-ads dispatch" works on.
+-- Impression URLs of third parties, for "nginx-ads dispatch".
 
--- Some that are due, those that wait longest first. Each counts as a try: what
--- kills its dispatcher comes to an end, too.
+-- Takes pixels that are due, the oldest first. Each take counts as a try, so that a pixel that
+-- crashes its dispatcher is given up in the end.
 CREATE OR REPLACE FUNCTION ads.take_pixels(taker text, most int, lease interval)
 RETURNS TABLE (id bigint, tries int, event_id uuid, campaign_id bigint, ad_group_id bigint, creative_id bigint,
                placement text, happened_at timestamptz, url text)
@@ -14,17 +14,17 @@ LANGUAGE sql SET search_path = pg_catalog, ads, pg_temp AS $$
     RETURNING q.id, q.tries, q.event_id, q.campaign_id, q.ad_group_id, q.creative_id, q.placement, q.happened_at, q.url
 $$;
 
--- What became of those that were taken, as arrays of one length:
+-- Stores the outcome of taken pixels, as arrays of equal length:
 --   outcome  'sent', 'retry' after so many seconds, 'dead', or 'later': nothing was
 --            tried, so that no try is counted
--- Only what the taker still has is settled: the number of the try tells whether
--- somebody else has taken it since. Returns how many that were.
-CREATE OR REPLACE FUNCTION ads.settle_pixels(taker text, in_id int8[], in_try int4[], in_outcome text[], in_seconds float8[],
+-- Only pixels that `taker` still holds are changed: the number of the try shows whether another
+-- dispatcher has taken one since. Returns the number of changed pixels.
+CREATE OR REPLACE FUNCTION ads.finish_pixels(taker text, in_id int8[], in_try int4[], in_outcome text[], in_seconds float8[],
                                   in_error text[])
 RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    settled bigint;
+    finished bigint;
 BEGIN
     IF NOT '{sent,retry,dead,later}'::text[] @> in_outcome THEN
         RAISE EXCEPTION 'an outcome is sent, retry, dead or later' USING ERRCODE = 'invalid_parameter_value';
@@ -54,11 +54,11 @@ BEGIN
         FROM told WHERE outcome <> 'later' GROUP BY 1, 2 ORDER BY 1, 2
         ON CONFLICT (day, creative_id) DO UPDATE
         SET sent = d.sent + excluded.sent, retried = d.retried + excluded.retried, dead = d.dead + excluded.dead)
-    SELECT count(*) INTO settled FROM told;
-    RETURN settled;
+    SELECT count(*) INTO finished FROM told;
+    RETURN finished;
 END $$;
 
--- Puts what was given up into the queue once more, of one creative or of all.
+-- Queues the pixels that were given up again, of one creative or of all.
 CREATE OR REPLACE FUNCTION ads.revive_pixels(creative bigint DEFAULT NULL) RETURNS bigint
 LANGUAGE sql SET search_path = pg_catalog, ads, pg_temp AS $$
     WITH dead AS (

@@ -1,15 +1,15 @@
--- What is known of a person, and forgetting it: "nginx-ads privacy".
+-- Access and erasure of personal data: "nginx-ads privacy".
 --
--- A person is a session, the value of a cookie, or a user, whose pseudonyms the command
--- knows how to make, one for each key. To a user belong the sessions that were seen with
--- it as well: what stands there without a user, but nothing of another user.
+-- A person is a session (the value of a cookie) or a user, whose pseudonyms, one for each key, the
+-- command computes. To a user belong the sessions that were seen with it as well: their rows
+-- without a user, but no rows of another user.
 
 CREATE OR REPLACE FUNCTION ads.sessions_of(users text[]) RETURNS SETOF text STABLE LANGUAGE sql
 SET search_path = pg_catalog, ads, pg_temp AS $$
     SELECT DISTINCT e.session_id FROM ads.ad_events e WHERE e.user_id = ANY (users) AND e.session_id <> 'anonymous'
 $$;
 
--- The rows of a session, or of a user and those sessions: an object for each.
+-- The rows of a session, or of a user and those sessions, as one object each.
 CREATE OR REPLACE FUNCTION ads.export_person(session text, users text[], linked text[]) RETURNS TABLE (kind text, fact json)
 STABLE LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp AS $$
 BEGIN
@@ -25,8 +25,8 @@ BEGIN
         WHERE t.session_id = session OR t.session_id = ANY (linked) ORDER BY t.experiment_id, t.session_id;
 END $$;
 
--- Events become what they would be of somebody who did not consent, so that they stay
--- the sum of the roll-ups; trials get a name that nobody has, so that no verdict changes.
+-- Events are changed to what they would be without consent, so that their sums still match the
+-- roll-ups. Trials get a random name, so that no verdict changes.
 CREATE OR REPLACE FUNCTION ads.erase_person(session text, users text[], linked text[]) RETURNS TABLE (events bigint, trials bigint)
 LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp AS $$
 BEGIN
@@ -44,17 +44,17 @@ BEGIN
     RETURN NEXT;
 END $$;
 
--- That it was done and how much it was, not of whom.
+-- Records that an erasure was done and its size, but not of whom.
 CREATE OR REPLACE FUNCTION ads.note_privacy(in_action text, details jsonb) RETURNS void LANGUAGE sql
 SET search_path = pg_catalog, ads, pg_temp AS $$
     INSERT INTO ads.audit_log (actor, action, table_name, row_id, after)
     VALUES (coalesce(nullif(current_setting('ads.actor', true), ''), session_user), in_action, 'persons', '', details)
 $$;
 
--- From now on, events of the person that were recorded before are stored without the person. To
--- be called, and committed, before the person is searched for: it waits for the batches that are
--- being stored, which are found then; those that follow see what it wrote. "linked" are sessions
--- of a user, of which events without a user are meant.
+-- From now on, events of the person that were recorded earlier are stored without the person. To be
+-- called and committed before the person's rows are searched for: it waits for the batches that are
+-- being stored, whose rows are then found; later batches see what it wrote. "linked" are the
+-- sessions of a user: only their events without a user are meant.
 CREATE OR REPLACE FUNCTION ads.mark_erased(session text, users text[], linked text[]) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, ads, pg_temp AS $$
 BEGIN

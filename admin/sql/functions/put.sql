@@ -1,13 +1,12 @@
--- The way from the catalog document into the tables: put_*() take parts of the document, write only
--- what differs, and return whether anything changed.
+-- Writes a catalog document to the tables. The put_*() functions take parts of the document, write
+-- only what differs, and return whether anything changed.
 --
--- The document has been checked (see values.sql), and constraints hold for what it and the tables
--- must agree on. Things come as arrays: of their ids, of what each belongs to, and of the documents.
--- A row that is proposed to ON CONFLICT is locked and checked even if it is the same: so only what
--- differs is. What is there is looked up for each by its key (a subquery, or OFFSET 0): joins are
--- planned by what the planner knows of tables, which is nothing while they are filled. Plans are
--- kept for the session, and one made for a table that was empty then would read all of it: hence no
--- sequential scans.
+-- The document has been checked by the caller (see values.sql), and constraints check what must
+-- agree across tables. Arguments are arrays: ids, the ids of the parents, and documents. ON
+-- CONFLICT locks and checks every proposed row, so only rows that differ are proposed. Existing
+-- rows are looked up one by one by their key (a subquery, or OFFSET 0): the planner has no
+-- statistics for joins while tables are filled. Plans are kept for the session, and a plan made for
+-- an empty table would read all of it later: hence no sequential scans.
 
 CREATE OR REPLACE FUNCTION ads.put_placement(document jsonb) RETURNS boolean
 LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp SET enable_seqscan = off AS $$
@@ -28,8 +27,8 @@ BEGIN
     RETURN written > 0;
 END $$;
 
--- What is taken for spent of a lifetime budget: what the document says if that is
--- more than the books here know of, else what it was.
+-- The spend counted against a lifetime budget: the value of the document if it is
+-- more than what is stored here, else the former value.
 CREATE OR REPLACE FUNCTION ads.spent_floor(campaign bigint, given bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     kept bigint;
@@ -44,7 +43,7 @@ CREATE OR REPLACE FUNCTION ads.put_campaign_rows(documents jsonb[]) RETURNS bigi
 DECLARE
     written bigint;
 BEGIN
-    -- Names that are newer than the list of them.
+    -- Time zones that are newer than the list.
     IF EXISTS (SELECT FROM unnest(documents) AS t (d)
                WHERE NOT coalesce((SELECT true FROM ads.timezones z WHERE z.name = d ->> 'timezone'),
                                   d ->> 'timezone' IS NULL)) THEN
@@ -69,7 +68,7 @@ BEGIN
             ads.read_moment(d -> 'start') AS starts_at, ads.read_moment(d -> 'end') AS ends_at,
             kind, ads.micro(budget -> 'amount_cents') AS micro,
             CASE WHEN kind IS NOT NULL THEN coalesce((budget ->> 'hard_cap')::float8, 1.2) END AS hard_cap,
-            -- Of a daily budget the document does not say which day it speaks of.
+            -- For a daily budget, the document does not say which day the value is for.
             CASE WHEN kind = 'lifetime' THEN ads.spent_floor((d ->> 'id')::bigint,
                 coalesce(ads.micro(budget -> 'spent_cents'), 0)) ELSE 0 END AS spent
         FROM (SELECT d, d -> 'budget' AS budget, CASE WHEN coalesce(d -> 'budget', 'null') <> 'null'
@@ -91,7 +90,7 @@ BEGIN
     RETURN written;
 END $$;
 
--- An id of another campaign's group is refused.
+-- The id of a group of another campaign is refused.
 CREATE OR REPLACE FUNCTION ads.put_ad_groups(ids bigint[], campaigns bigint[], documents jsonb[]) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -120,7 +119,8 @@ BEGIN
             coalesce(d -> 'price' ->> 'model', 'cpm')::ads.price_model AS price_model,
             coalesce(ads.micro(d -> 'price' -> 'amount_cents'), 0) AS price_micro,
             coalesce(pacing ->> 'strategy', 'adaptive')::ads.strategy AS strategy,
-            -- A goal of impressions counts confirmed ones unless the document says otherwise.
+            -- A goal of impressions counts confirmed impressions unless the document says
+            -- otherwise.
             coalesce(pacing ->> 'cap_on', CASE WHEN goal ->> 'impressions' IS NOT NULL THEN 'impression' ELSE 'serve' END
                 )::ads.cap_on AS cap_on,
             (pacing ->> 'daily_impression_cap')::bigint AS daily_impression_cap,
@@ -228,8 +228,8 @@ BEGIN
     RETURN written;
 END $$;
 
--- What is below campaigns. What they no longer have is archived, not deleted: tokens
--- that lead there are still about.
+-- The parts of campaigns. Parts that are no longer in the document are archived, not deleted: their
+-- tokens may still be used.
 CREATE OR REPLACE FUNCTION ads.put_below(campaigns jsonb[]) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     ids bigint[] := ARRAY(SELECT (c ->> 'id')::bigint FROM unnest(campaigns) AS t (c));
@@ -262,8 +262,8 @@ BEGIN
     RETURN written + changed;
 END $$;
 
--- Campaigns with all that is below them. Lists of ids are looked up by hash only while
--- that fits into memory.
+-- Campaigns with all their parts. Lists of ids are looked up by hash only while the hash table fits
+-- into work_mem.
 CREATE OR REPLACE FUNCTION ads.put_campaigns(documents jsonb) RETURNS boolean
 LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp SET enable_seqscan = off SET jit = off
 SET work_mem = '64MB' AS $$

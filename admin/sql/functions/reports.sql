@@ -1,10 +1,10 @@
--- Reports, forecasts, and what is delivered of a budget or a goal so far. The command, a dashboard
--- and psql read these functions, and so show the same figures.
+-- Reports, forecasts, and the delivery of budgets and goals. The command, dashboards and psql call
+-- these functions, so they show the same figures.
 
 -- ---- periods --------------------------------------------------------------------------
 
--- "2026-11-18", "today" and "yesterday" are local days, "now" and RFC 3339 are moments. A day is
--- its first instant, or as the end of a period the first instant after it.
+-- "2026-11-18", "today" and "yesterday" are local days, "now" and RFC 3339 texts are moments. A day
+-- stands for its first instant, or as the end of a period for the first instant after it.
 CREATE OR REPLACE FUNCTION ads.period_bound(word text, zone text, is_end boolean) RETURNS timestamptz STABLE LANGUAGE plpgsql
 SET search_path = pg_catalog, ads, pg_temp AS $$
 DECLARE
@@ -19,8 +19,8 @@ BEGIN
     RETURN CASE WHEN word = 'now' THEN ads.now() ELSE word::timestamptz END;
 END $$;
 
--- The period from one to the other, the days included; '' stands for 30 days ago and for now.
--- "shift" is how far back the period before it lies, in local time.
+-- The period between two bounds, both days included; '' stands for 30 days ago and for now. "shift"
+-- is the distance to the preceding period of equal length, in local time.
 CREATE OR REPLACE FUNCTION ads.period(first text, last text, zone text DEFAULT 'UTC')
 RETURNS TABLE (since timestamptz, until timestamptz, shift interval) STABLE LANGUAGE plpgsql
 SET search_path = pg_catalog, ads, pg_temp AS $$
@@ -33,7 +33,7 @@ END $$;
 
 -- ---- reports --------------------------------------------------------------------------
 
--- What a row of the roll-up counts for in a report. Without SET, so that it is inlined.
+-- The figures of one row of the roll-up. Without SET, so that it is inlined.
 CREATE OR REPLACE FUNCTION ads.report_key(dimension text, h ads.event_hours, advertiser text, at timestamp) RETURNS text
 STABLE LANGUAGE sql AS $$
     SELECT CASE dimension
@@ -57,14 +57,14 @@ CREATE OR REPLACE FUNCTION ads.report_name(dimension text, key text) RETURNS tex
         WHEN 'placement' THEN (SELECT p.name FROM ads.placements p WHERE p.id = key) END, '')
 $$;
 
--- Figures from the roll-ups, by one dimension or two ("campaign,day"), or all in one row
--- ("total"). They are of valid events, but for invalid and requests; rates are null where there is
--- nothing to divide by. Requests are counted by placement and hour, so they and the fill rate are
--- there for total, placement, day and hour, of all campaigns together; else they are null.
+-- Figures from the roll-ups, by one dimension or two ("campaign,day"), or in one row ("total").
+-- They are of valid events, except for invalid and requests; rates are null where the divisor is 0.
+-- Requests are counted by placement and hour only, so requests and the fill rate are given for
+-- total, placement, day and hour without a campaign, and null otherwise.
 --
--- Days and hours are those of the zone; of one that is not whole hours from UTC, an hour belongs
--- to the day it begins in. With a shift, the figures are of the period that lies so far back, and
--- its days and hours have the names of those of this one.
+-- Days and hours are those of the time zone; if its offset is not whole hours, an hour belongs to
+-- the day in which it begins. With a shift, the figures are of the period that lies so far back,
+-- but its days and hours are named as those of the current period.
 CREATE OR REPLACE FUNCTION ads.report(by text, since timestamptz, until timestamptz, campaign bigint DEFAULT NULL,
                            zone text DEFAULT 'UTC', advertiser text DEFAULT NULL, placement text DEFAULT NULL,
                            shift interval DEFAULT '0')
@@ -139,15 +139,15 @@ END $$;
 
 -- ---- delivery -------------------------------------------------------------------------
 
--- What part of a stretch of time is over; null if it has no beginning or no end.
+-- The part of a period that has passed; null if it has no start or no end.
 CREATE OR REPLACE FUNCTION ads.elapsed(since timestamptz, until timestamptz) RETURNS numeric STABLE LANGUAGE sql AS $$
     SELECT CASE WHEN until > since THEN round(least(1, greatest(0,
         extract(epoch FROM ads.now() - since)::numeric / extract(epoch FROM until - since)::numeric)), 4) END
 $$;
 
--- How far each budget is: "of" is what it is delivered of, the day or the flight; "aim" is what
--- even delivery would have come to by now. Null where there is no budget, or no end to aim at.
--- Without SET, so that only those are computed that are asked for.
+-- The delivery of each budget: "of" is the amount for the day or the flight; "aim" is what even
+-- delivery would have reached by now. Null without a budget, or without an end to aim at. Without
+-- SET, so that only the requested rows are computed.
 CREATE OR REPLACE FUNCTION ads.campaign_delivery() RETURNS TABLE (campaign_id bigint, "of" text, spent_cents numeric,
     budget_cents numeric, delivered numeric, aim numeric)
 STABLE LANGUAGE sql AS $$
@@ -165,7 +165,7 @@ STABLE LANGUAGE sql AS $$
                              FROM ads.daily_spend s WHERE s.campaign_id = c.id) s ON true) d
 $$;
 
--- The same of each ad group's goal, or else of its daily cap; counts instead of money.
+-- The same for each ad group's goal, or else its daily cap; counts instead of money.
 CREATE OR REPLACE FUNCTION ads.ad_group_delivery() RETURNS TABLE (ad_group_id bigint, "of" text, unit text, done bigint,
     target bigint, delivered numeric, aim numeric)
 STABLE LANGUAGE sql AS $$
@@ -200,13 +200,13 @@ SET search_path = pg_catalog, ads, pg_temp AS $$
     GROUP BY 1 ORDER BY 1
 $$;
 
--- The average is over the last 168 hours, or as many of them as the campaign has been running,
--- but a day at least. A lifetime budget is spent at that rate until it is gone or the flight ends;
--- a daily one is there again every day: of it the forecast says how much of it is delivered.
--- Without a budget, delivery is that of the goals of the ad groups, none of which makes up for
--- another. It is reached on deliver_by: when the budget is gone, or the flight's last day.
--- The flight is that of the campaign, or of its ad groups if all of them begin later or end
--- earlier. A goal is projected to the end of its own ad group; goal_open: one has no end.
+-- The average is over the last 168 hours, or the time the campaign has been running, but at least a
+-- day. A lifetime budget is spent at that rate until it is used up or the flight ends; for a daily
+-- budget the forecast is the part of it that will be delivered. Without a budget, the forecast is
+-- for the goals of the ad groups; one goal cannot make up for another. deliver_by is when the
+-- budget is used up, or the last day of the flight. The flight is that of the campaign, or of its
+-- ad groups if all of them begin later or end earlier. A goal is projected to the end of its own ad
+-- group; goal_open: one of them has no end.
 DROP FUNCTION IF EXISTS ads.forecast(bigint);
 CREATE FUNCTION ads.forecast(campaign bigint) RETURNS TABLE (
     campaign_id bigint, name text, status text, timezone text, budget_type text, budget_cents numeric, spent_cents numeric,
@@ -230,7 +230,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    -- greatest() and least() take null for nothing; min() and max() must not.
+    -- greatest() and least() ignore null; min() and max() must not.
     SELECT CASE WHEN bool_and(g.starts_at IS NOT NULL) THEN greatest(c.starts_at, min(g.starts_at)) ELSE c.starts_at END,
            CASE WHEN bool_and(g.ends_at IS NOT NULL) THEN least(c.ends_at, max(g.ends_at)) ELSE c.ends_at END
     INTO c.starts_at, c.ends_at
@@ -241,7 +241,7 @@ BEGIN
     FROM ads.event_hours h WHERE h.campaign_id = c.id AND h.invalid = '' AND h.hour <= ads.now();
     days := least(7, greatest(1, extract(epoch FROM ads.now() - coalesce(c.starts_at, first_hour, ads.now())) / 86400));
     rate := recent / days;
-    IF c.ends_at IS NOT NULL THEN  -- greatest() takes null for nothing
+    IF c.ends_at IS NOT NULL THEN  -- greatest() ignores null
         to_end := greatest(0, extract(epoch FROM c.ends_at - ads.now()) / 86400);
     END IF;
 
@@ -265,7 +265,7 @@ BEGIN
         delivery := CASE WHEN c.budget_micro > 0 THEN round(rate / c.budget_micro, 4) END;
     ELSIF c.budget_type = 'lifetime' AND rate > 0 AND flight <> 'over' THEN
         days_remaining := round(greatest(0, c.budget_micro - spent) / rate, 2);
-        -- Whoever asks in a thousand years is asked to come back.
+        -- Dates in more than a thousand years are not computed.
         gone := ads.now() + make_interval(secs => least(days_remaining, 365000)::double precision * 86400);
         exhaustion_date := (gone AT TIME ZONE c.timezone)::date;
         will_exhaust_early := coalesce(gone < c.ends_at, false);

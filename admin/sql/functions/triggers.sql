@@ -1,9 +1,9 @@
--- What triggers do, and the triggers.
+-- Trigger functions, and the triggers.
 
 -- ---- what more than one row must agree on ---------------------------------------
 -- Checked when the transaction commits, since it may change both sides.
 
--- A group's flight lies in its campaign's; an advertiser to be alone with must
+-- The flight of a group lies within that of its campaign; an advertiser that excludes others must
 -- have a name.
 CREATE OR REPLACE FUNCTION ads.check_flight(g ads.ad_groups, c ads.campaigns) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -24,11 +24,11 @@ DECLARE
     g ads.ad_groups;
     c ads.campaigns;
 BEGIN
-    SELECT * INTO g FROM ads.ad_groups WHERE id = NEW.id;  -- it may have changed since
+    SELECT * INTO g FROM ads.ad_groups WHERE id = NEW.id;  -- it may have changed since then
     IF NOT FOUND THEN
         RETURN NULL;
     END IF;
-    -- The lock keeps the campaign as it is until this transaction ends: two that
+    -- The lock keeps the campaign unchanged until this transaction ends: two transactions that
     -- change one side each cannot both pass.
     SELECT * INTO c FROM ads.campaigns WHERE id = g.campaign_id FOR SHARE;
     PERFORM ads.check_flight(g, c);
@@ -52,8 +52,8 @@ DECLARE
     variants int;
     total double precision;
 BEGIN
-    -- One after the other: the second of two that change a variant each must see
-    -- what the first has left.
+    -- One at a time: if two transactions change one variant each, the second must see the result of
+    -- the first.
     PERFORM FROM ads.experiments WHERE id = experiment FOR NO KEY UPDATE;
     IF NOT FOUND THEN
         RETURN NULL;
@@ -95,8 +95,8 @@ BEGIN
     RETURN NEW;
 END $$;
 
--- Whoever saves clean markup names the policy in the setting ads.creative_policy; markup that
--- comes in without it is not clean.
+-- A client that stores sanitized markup names the policy in the setting ads.creative_policy;
+-- without it, markup counts as not sanitized.
 CREATE OR REPLACE FUNCTION ads.note_policy() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp AS $$
 BEGIN
@@ -108,19 +108,20 @@ BEGIN
     RETURN NEW;
 END $$;
 
--- Somebody else has decided on the campaign: no pause is taken back.
+-- The status was changed by someone else: the automatic pause is forgotten, so it is not undone
+-- later.
 CREATE OR REPLACE FUNCTION ads.forget_pause() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ads, pg_temp AS $$
 BEGIN
     DELETE FROM ads.budget_pauses WHERE campaign_id = OLD.id;
     DELETE FROM ads.advertiser_pauses WHERE campaign_id = OLD.id;
     IF TG_OP = 'DELETE' THEN
-        DELETE FROM ads.campaign_books WHERE campaign_id = OLD.id;
+        DELETE FROM ads.campaign_days WHERE campaign_id = OLD.id;
     END IF;
     RETURN NULL;
 END $$;
 
--- What is counted is counted in the currency.
+-- Counted amounts are in the currency, so it cannot change.
 CREATE OR REPLACE FUNCTION ads.fix_currency() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ads, pg_temp AS $$
 BEGIN
@@ -148,8 +149,8 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- What is new goes to the log a statement at a time. Updates stay with audit():
--- only a row's own trigger knows both of its versions when the key changes.
+-- Inserts are logged once per statement. Updates are logged by audit(), once per row: only a row
+-- trigger has both versions when the key changes.
 CREATE OR REPLACE FUNCTION ads.audit_inserts() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ads, pg_temp AS $$
 BEGIN
@@ -160,9 +161,9 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Which parts of the document a transaction changed. `changed` are the rows that the statement really
--- wrote; of an update both versions come, in two triggers, since a key may have changed. More than a
--- thousand count as everything.
+-- Records which parts of the document a transaction changed. `changed` are the rows that the
+-- statement really wrote; an update calls this for both versions, in two triggers, since a key may
+-- have changed. More than a thousand rows count as everything.
 CREATE OR REPLACE FUNCTION ads.note_edit() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ads, pg_temp AS $$
 DECLARE
@@ -252,7 +253,7 @@ CREATE OR REPLACE TRIGGER policy BEFORE INSERT OR UPDATE ON ads.creatives FOR EA
 
 CREATE OR REPLACE TRIGGER forget_pause AFTER UPDATE OF status ON ads.campaigns
     FOR EACH ROW WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION ads.forget_pause();
-CREATE OR REPLACE TRIGGER forget_books AFTER DELETE ON ads.campaigns
+CREATE OR REPLACE TRIGGER forget_campaign_day AFTER DELETE ON ads.campaigns
     FOR EACH ROW EXECUTE FUNCTION ads.forget_pause();
 
 CREATE OR REPLACE TRIGGER currency BEFORE UPDATE ON ads.settings FOR EACH ROW
@@ -264,8 +265,8 @@ CREATE OR REPLACE TRIGGER audit AFTER UPDATE ON ads.settings
 CREATE OR REPLACE TRIGGER edit_update AFTER UPDATE ON ads.settings REFERENCING NEW TABLE AS changed
     FOR EACH STATEMENT EXECUTE FUNCTION ads.note_edit();
 
--- Constraint triggers cannot be replaced. A group without a flight of its own, and that shares
--- pages, agrees with any campaign.
+-- Constraint triggers cannot be replaced. A group that has no flight of its own and may share pages
+-- agrees with any campaign.
 DROP TRIGGER IF EXISTS flight_in ON ads.ad_groups;
 CREATE CONSTRAINT TRIGGER flight_in AFTER INSERT OR UPDATE OF campaign_id, starts_at, ends_at, exclusive
     ON ads.ad_groups DEFERRABLE INITIALLY DEFERRED FOR EACH ROW

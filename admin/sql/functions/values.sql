@@ -1,7 +1,8 @@
--- Values of the catalog document, in and out. What comes in has been checked by the command, with
--- the code that nodes read the catalog with; what it leaves out gets its default here.
+-- Conversion of values of the catalog document. Values that come in have been checked by the
+-- command, with the same code that nodes use to read the catalog; omitted values get their defaults
+-- here.
 
--- A list of strings without repeats, in the order of their first places.
+-- A list of strings without repetitions, in the order of their first occurrences.
 CREATE OR REPLACE FUNCTION ads.texts(thing jsonb) RETURNS text[] IMMUTABLE LANGUAGE plpgsql AS $$
 DECLARE
     item text;
@@ -19,7 +20,7 @@ BEGIN
     RETURN list;
 END $$;
 
--- The same in capitals, or in small letters, where two may turn out to be one.
+-- The same in upper or lower case, where two different strings may become equal.
 CREATE OR REPLACE FUNCTION ads.folded_texts(thing jsonb, capitals boolean) RETURNS text[] IMMUTABLE LANGUAGE plpgsql AS $$
 DECLARE
     list text[] := ads.texts(thing);
@@ -37,7 +38,7 @@ CREATE OR REPLACE FUNCTION ads.cents(micro bigint) RETURNS numeric IMMUTABLE PAR
     SELECT trim_scale(micro / 1000000.0)
 $$;
 
--- Fractions of a second are dropped, not rounded.
+-- Fractions of a second are truncated, not rounded.
 CREATE OR REPLACE FUNCTION ads.read_moment(thing jsonb) RETURNS timestamptz STABLE PARALLEL SAFE LANGUAGE sql AS $$
     SELECT regexp_replace(thing #>> '{}', '\.[0-9]+', '')::timestamptz
 $$;
@@ -46,7 +47,7 @@ CREATE OR REPLACE FUNCTION ads.moment_text(moment timestamptz) RETURNS text STAB
     SELECT to_char(moment AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
 $$;
 
--- Days in the order of the week. Until 00:00 is until 24:00.
+-- Days in the order of the week. "until 00:00" means 24:00.
 CREATE OR REPLACE FUNCTION ads.read_schedule(thing jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
     week constant text[] := '{sun,mon,tue,wed,thu,fri,sat}';
@@ -90,7 +91,7 @@ BEGIN
     FOR i IN 0 .. jsonb_array_length(names) - 1 LOOP
         name := names ->> i;
         list := to_jsonb(ads.texts(thing -> name));
-        IF list <> thing -> name THEN  -- it had repeats
+        IF list <> thing -> name THEN  -- it had repetitions
             keys := keys || jsonb_build_object(name, list);
         END IF;
     END LOOP;

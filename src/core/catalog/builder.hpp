@@ -15,7 +15,7 @@
 
 namespace ads::catalog {
 
-// Open addressing: places hold indexes from 1, 0 is a free one.
+// Open addressing: entries hold indexes from 1, 0 is a free entry.
 template <class Hash>
 std::vector<uint32_t> hash_table(size_t count, Hash hash_of) {
     const size_t size = std::bit_ceil(std::max<size_t>(2, count * 2));
@@ -30,7 +30,7 @@ std::vector<uint32_t> hash_table(size_t count, Hash hash_of) {
     return table;
 }
 
-// The image while it grows. Offsets stay valid, pointers do not.
+// The image under construction. Offsets stay valid, pointers do not.
 class Builder {
 public:
     // The expected size in bytes: unused memory is never touched.
@@ -85,13 +85,13 @@ public:
     }
 
 private:
-    // A text of the image. Size 0: a free place.
+    // A text of the image. Size 0: a free entry.
     struct Known {
         uint32_t hash = 0;
         Text text;
     };
 
-    // Where the text is in the table, or would be.
+    // The entry of the text in the table, existing or not.
     Known& find(uint32_t hash, std::string_view text) {
         size_t at = hash & (table_.size() - 1);
         while (table_[at].text.size != 0 &&
@@ -124,8 +124,8 @@ private:
         return static_cast<uint32_t>(bytes_.size());
     }
 
-    // Padding has any value: images of one document would differ by it, and show what the
-    // memory held before.
+    // Clears padding: it would make images of one document differ, and could reveal earlier
+    // contents of the memory.
     template <class T>
     void append_without_padding(const std::vector<T>& items) {
         for (T item : items) {

@@ -1,5 +1,5 @@
-// Local time for the compiler: where the days of a time zone begin, and when a
-// schedule is open, both as plain UTC seconds.
+// Local time for the compiler: the start of each local day, and the openings of a schedule, as UTC
+// seconds.
 #pragma once
 
 #include <array>
@@ -18,8 +18,8 @@ namespace ads::catalog {
 // Whether the machine's time zone database knows the name. UTC needs no database.
 bool timezone_exists(std::string_view name);
 
-// The UTC second of a local date's first instant, day after day. Day i lasts
-// from starts[i] up to starts[i + 1]; the last entry only ends the day before it.
+// The UTC second at which each local date begins. Day i lasts from starts[i] up to starts[i + 1];
+// the last entry only ends the day before it.
 struct DayTable {
     Day first = 1;  // of starts[0]
     std::vector<Seconds> starts;
@@ -29,11 +29,11 @@ struct DayTable {
 // not including, second.
 using Intervals = std::vector<std::pair<Seconds, Seconds>>;
 
-// So many seconds of each hour of the week.
+// Seconds in each hour of the week.
 using WeekSeconds = std::array<uint32_t, pacing::kWeekHours>;
 
-// One time zone over one stretch of time [from, to]. Building it asks the
-// database; using it is arithmetic, so one serves all campaigns of the zone.
+// One time zone in the period [from, to]. Building it queries the time zone database; using it is
+// arithmetic, so one object serves all campaigns of the zone.
 class Calendar {
 public:
     // Throws std::runtime_error for a zone that does not exist.
@@ -49,17 +49,17 @@ public:
     Intervals open_intervals(const std::vector<Schedule>& schedule, std::optional<Seconds> start,
                              std::optional<Seconds> end) const;
 
-    // How long any of the flights is open in [begin, end), which may lie beyond `to`, by
-    // the hour of the week. The hours are those of UTC as long as the local clock is
-    // set as it is at `from`; later they move with it, as traffic does.
+    // How long any of the flights is open in [begin, end), by the hour of the week; `end` may be
+    // after `to`. The hours are in UTC, shifted when the local offset differs from the one at
+    // `from`, since traffic follows local time.
     WeekSeconds open_seconds(std::vector<Flight> flights, Seconds begin, Seconds end) const;
 
     // Seconds east of UTC at t, for t in [from, to].
     Seconds offset(Seconds t) const;
 
 private:
-    // A stretch during which local time is UTC + offset. Gaps and folds lie
-    // between two periods, never inside one.
+    // A period in which local time is UTC + offset. Gaps and folds are between two periods, never
+    // inside one.
     struct Period {
         Seconds begin;
         Seconds end;
@@ -71,10 +71,10 @@ private:
 
     Seconds from_;
     Seconds to_;
-    std::vector<Period> periods_;  // without a hole, from before from_ to a year after to_
+    std::vector<Period> periods_;  // contiguous, from before from_ to a year after to_
 };
 
-// When any of them is open.
+// The union of the openings.
 Intervals joined(Intervals all);
 
 DayTable local_days(const std::string& zone_name, Seconds from, Seconds to);

@@ -1,5 +1,5 @@
-// Targetings while a catalog is compiled: numbers in place of texts. A hundred thousand
-// groups name the same few countries, and all of them are kept until the index is made.
+// Compact targetings for the compilation: numbers instead of texts. A hundred thousand groups name
+// the same few countries, and all targetings are kept until the index is built.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace ads::catalog {
 class Names {
 public:
     uint32_t number(std::string_view text);
-    // Of a text that may have none: kNone.
+    // The number of an optional text: kNone if it is empty.
     uint32_t find(std::string_view text) const;
     std::string_view text(uint32_t number) const { return *texts_[number]; }
 
@@ -40,7 +40,7 @@ struct CompactTargeting {
     List geos;
     List excluded_geos;
     List languages;
-    List keys;            // the name, how many values, the values; and the next name
+    List keys;            // name, number of values, values; then the next name
     uint8_t devices = 0;  // bit per Device; 0: all
     bool patterns = false;
 };
@@ -62,7 +62,7 @@ public:
         }
     }
 
-    // Of geos, languages, keys' names and values alike.
+    // Numbers of all texts: geos, languages, names and values of keys.
     const Names& names() const { return names_; }
 
 private:

@@ -1,5 +1,5 @@
-// From the JSON document to the image that workers read. This is the one
-// entry to the compiler: nothing is thrown past it.
+// Compiles the JSON document to the image that workers read. This is the only entry point of the
+// compiler; it throws nothing.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace ads::catalog {
 
-inline constexpr Seconds kHorizon = 8 * 86'400;   // openings are known that far ahead
-inline constexpr Seconds kHistory = 35 * 86'400;  // and days that far back
+inline constexpr Seconds kHorizon = 8 * 86'400;   // openings are computed this far ahead
+inline constexpr Seconds kHistory = 35 * 86'400;  // and days this far back
 
 struct Compiled {
     std::vector<char> bytes;  // the image; empty if there are errors
@@ -24,7 +24,7 @@ struct Compiled {
     Image image() const noexcept { return Image(bytes.data()); }
 };
 
-// What a node allows, whatever the document says.
+// Restrictions of the node, whatever the document says.
 struct Options {
     bool any_tags = true;                      // creatives of type tag: of all advertisers,
     std::vector<std::string> tag_advertisers;  // or of these only
@@ -35,7 +35,7 @@ struct Options {
     }
 };
 
-// The hash of an image: equal hashes mean nothing to publish.
+// The hash of an image. If it is unchanged, nothing has to be published.
 uint64_t document_hash(std::string_view json, Seconds now, const Options& options = {}) noexcept;
 
 // A document with that hash.

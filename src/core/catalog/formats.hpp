@@ -1,5 +1,5 @@
-// The small languages inside the document's strings: dates, periods, clock
-// times, slugs, geos, language tags, addresses and patterns.
+// Formats of strings in the document: dates, periods, clock times, slugs, geos, language tags, URLs
+// and patterns.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace ads::catalog {
 // RFC 3339: 2026-11-01T00:00:00Z, an offset instead of Z, a fraction ignored.
 std::optional<Seconds> parse_date(std::string_view text);
 
-// The same way round, for messages.
+// The reverse, for messages.
 std::string date_text(Seconds when);
 
 // "day", "lifetime" or a rolling window of 1 s … 400 d: "30m". Sets unit and seconds.

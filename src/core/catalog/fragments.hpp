@@ -10,7 +10,7 @@ namespace ads::catalog {
 struct Fragments {
     std::string json_head;  // "campaign":7,"ad_group":12,"creative":31,"experiment":
     std::string json_tail;  // ,"content":{…}
-    // End where the click URL goes, and go on after it. Of html they are a document.
+    // The parts before and after the click URL. For html they form a document.
     std::string html_head;
     std::string html_tail;
 };

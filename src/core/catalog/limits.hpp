@@ -1,4 +1,4 @@
-// How much of everything a catalog may have: what the validator enforces and the schema tells.
+// Limits of a catalog, enforced by the validator and stated in the schema.
 #pragma once
 
 #include <cstddef>

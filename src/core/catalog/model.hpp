@@ -157,7 +157,7 @@ struct Experiment {
 };
 
 struct Document {
-    std::string currency;  // ISO 4217; empty: it is not said
+    std::string currency;  // ISO 4217; empty: not set
     std::vector<Placement> placements;
     std::vector<Campaign> campaigns;
     std::vector<Experiment> experiments;

@@ -25,12 +25,12 @@ struct Place {
     uint32_t creative = 0;
 };
 
-// Places by id. There are hundreds of thousands: a table without a piece of memory for each.
+// Locations by id. There are hundreds of thousands, so the table has no allocation per entry.
 class Places {
 public:
     explicit Places(size_t expected) : table_(expected) {}
 
-    // The place of the id, if it has one; else it is this one.
+    // The location of the id if it is known; otherwise it becomes this one.
     const Place* put(Id id, Place place) {
         if (2 * (count_ + 1) > table_.size()) {
             grow();
@@ -78,7 +78,7 @@ private:
 
 // Objects read so far, to resolve references.
 struct Context {
-    // For a document of this size: a group with a creative has about 400 bytes.
+    // Estimate for a document of this size: a group with a creative has about 400 bytes.
     explicit Context(size_t bytes)
         : campaigns(64), ad_groups(bytes / 256), creatives(bytes / 256) {}
 

@@ -49,7 +49,7 @@ std::string described(Json value);
 // "a, b, c"
 std::string joined(const std::string_view* names, size_t count);
 
-// A value and its place, or only the place where one might be.
+// A value with its path, or the path of an absent value.
 struct Node {
     std::optional<Json> json;
     Path path;
@@ -112,7 +112,7 @@ private:
     size_t size_ = 0;
     Iterator begin_;
     Iterator end_;
-    Iterator next_;  // the likely place of the next request
+    Iterator next_;  // the likely position of the next one
     std::array<std::string_view, kMaxKeys> known_;
     size_t known_count_ = 0;
     size_t found_ = 0;

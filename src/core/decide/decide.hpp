@@ -1,5 +1,5 @@
-// The decision: which ads for these placements, now. Pure: the catalog, the
-// request, the random numbers and the ledger all come in as arguments.
+// The decision: which ads to serve for these placements now. Pure: the catalog, the request, the
+// random numbers and the ledger are arguments.
 #pragma once
 
 #include <algorithm>
@@ -20,15 +20,15 @@ concept DecisionLedger = requires(L ledger, uint32_t placement, uint32_t group, 
                                   Reason reason) {
     // The pacing coin: whether this group may be served at this moment.
     { ledger.toss(group) } -> std::same_as<bool>;
-    // Whether frequency caps allow this creative for the visitor.
+    // Whether the frequency caps allow this creative for the visitor.
     { ledger.allows(group, pick.creative) } -> std::same_as<bool>;
     // Takes budget, caps and frequency atomically, or returns the reason.
     { ledger.take(pick) } -> std::same_as<Reason>;
-    // Undoes take(): the ad's set could not be filled.
+    // Undoes take(), because the ad's set could not be completed.
     {ledger.give_back(pick)};
     // The eCPM of this group, from its delivery.
     { ledger.ecpm(group) } -> std::convertible_to<MicroCents>;
-    // What is compared with a floor: a higher eCPM while there is little evidence.
+    // The value that is compared with a floor: an optimistic eCPM while there is little evidence.
     { ledger.floor_ecpm(group) } -> std::convertible_to<MicroCents>;
     // A group that was not served although eligible, and the reason.
     {ledger.refused(placement, group, reason)};
@@ -67,8 +67,8 @@ uint32_t pick_variant(const Image& image, const PlacementRecord& placement,
                       const GroupRecord& group, std::string_view session, Rng& rng,
                       Pick& pick) noexcept;
 
-// A creative of the group for the placement, by weight, not twice on a page.
-// `allows(creative)` may veto. kNone if none is left.
+// A creative of the group for the placement, by weight, not one that is on the page.
+// `allows(creative)` may refuse one. kNone if none is left.
 template <class Allows>
 uint32_t pick_creative(const Image& image, const PlacementRecord& placement,
                        const GroupRecord& group, const Page& page, Rng& rng,
@@ -218,14 +218,14 @@ private:
         return reason;
     }
 
-    // No creative: it is on the page already, or at its frequency cap.
+    // No creative: all are on the page already or at their frequency caps.
     Reason why_no_creative(const PlacementRecord& placement, const GroupRecord& group) noexcept {
         const uint32_t creative = pick_creative(image_, placement, group, page_, rng_,
                                                 [](uint32_t) noexcept { return true; });
         return creative == kNone ? Reason::page : Reason::frequency;
     }
 
-    // The dearest group; equal ones by weight.
+    // The group with the highest price; equal ones by weight.
     uint32_t draw_by_price(const PlacementRecord& placement, const Bits& survivors, uint32_t begin,
                            uint32_t end) noexcept {
         const auto groups = image_.get(placement.groups);
@@ -240,7 +240,7 @@ private:
                 total = 0;
             }
             if (price == best) {
-                // A reservoir of one: each of the equals in proportion to its weight.
+                // Reservoir sampling of one: each of the equals in proportion to its weight.
                 total += weights[at];
                 if (total == weights[at] || rng_.below(total) < weights[at]) {
                     chosen = at;
@@ -256,8 +256,8 @@ private:
         return record.estimated() ? ledger_.ecpm(group) : record.ecpm;
     }
 
-    // Groups with a fixed price below the floor have no seat; the others are
-    // known only now.
+    // Groups with a fixed price below the floor have no position; the others are known only
+    // now.
     void apply_floor(uint32_t index, const Bits& survivors) noexcept {
         const PlacementRecord& placement = image_.placements()[index];
         const auto groups = image_.get(placement.groups);
@@ -271,7 +271,7 @@ private:
         });
     }
 
-    // ---- sets that fill a page all or none ----
+    // ---- sets, served whole or not at all ----
 
     std::span<const uint32_t> members(uint32_t set) const noexcept {
         return image_.get(image_.get(image_.head().together)[set].groups);
@@ -289,7 +289,7 @@ private:
         return std::find(banned_.begin(), banned_.end(), set) != banned_.end();
     }
 
-    // Whether the rest of the set can still follow, and the group is not on the page.
+    // Whether the rest of the set can still be served, and the group is not on the page.
     bool fits_set(const GroupRecord& group) const noexcept {
         const auto index = static_cast<uint32_t>(&group - image_.groups().data());
         return !banned(group.together) && !page_.has_group(index) &&
@@ -301,7 +301,7 @@ private:
         return open > 0 && open < members(set).size();
     }
 
-    // Once one of a set is on the page, the others go first.
+    // Once one group of a set is on the page, the others are drawn first.
     bool fill_set_member(const PlacementRecord& placement, const Bits& survivors,
                          Pick& pick) noexcept {
         const auto groups = image_.get(placement.groups);
@@ -321,8 +321,8 @@ private:
                fill_from(placement, {wanted, survivors.filled}, 0, placement.groups.count, pick);
     }
 
-    // Removes incomplete sets and fills their placements without them. False if there
-    // were none.
+    // Removes incomplete sets and fills their placements without them. False if there were
+    // none.
     bool give_back_unfilled() noexcept {
         uint32_t set = kNone;
         for (const auto& pick : page_.picks()) {
@@ -335,7 +335,7 @@ private:
         if (set == kNone || !banned_.push_back(set)) {
             return false;
         }
-        // A placement may have stayed empty because of the set.
+        // A placement may have remained empty because of the set.
         FixedVector<Pick*, kMaxPage> open;
         for (Pick& pick : page_.picks()) {
             if (pick.filled() && image_.groups()[pick.group].together == set) {

@@ -1,5 +1,5 @@
-// What a thousand impressions are expected to bring of an ad group that is paid by click or
-// conversion, by what was counted today. Pure: the same counts give the same estimate.
+// The expected revenue of a thousand impressions of an ad group that is paid by click or
+// conversion, from today's counts. Pure: the same counts give the same estimate.
 #pragma once
 
 #include <algorithm>
@@ -9,13 +9,13 @@
 
 namespace ads {
 
-// One event in so many impressions, until it is known better.
+// One event in this many impressions, until the rate is known.
 inline constexpr double kExpectedImpressions = 1000;
-// With fewer events the rate is not known yet: the floor is compared with an optimistic estimate,
-// so that an unlucky start does not end the ad group, nor keep it from proving its rate.
+// With fewer events the rate is uncertain: the floor is compared with an optimistic estimate, so
+// that an unlucky start does not exclude the ad group from proving its rate.
 inline constexpr uint64_t kKnownEvents = 10;
-// Events that the optimistic estimate adds. Without any event an ad group whose true rate is just
-// at the floor is still served after 2000 impressions; 13 in 100 such are refused then.
+// Events that the optimistic estimate adds. An ad group without any event whose true rate is just
+// at the floor is still served after 2000 impressions; 13 of 100 such groups are refused then.
 inline constexpr uint64_t kLearningEvents = 2;
 
 // Of one day.

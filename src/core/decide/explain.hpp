@@ -22,20 +22,20 @@ struct Refusal {
     Reason reason = Reason::none;
 };
 
-// Every group that names the placement, or names none: with the reason that
-// removed it. `refusals` and `pick` are of the decision that was made. Of more than `most`
-// groups the first are explained, and the one that is served.
+// Every group that names the placement, or names none, with the reason that removed it. `refusals`
+// and `pick` are from the decision. If there are more than `most` groups, the first ones and the
+// served one are explained.
 std::vector<Explained> explain(View& view, const Request& request, const Pick& pick,
                                std::span<const Refusal> refusals, size_t most = SIZE_MAX);
 
-// How many there are.
+// The number of groups.
 inline size_t candidates_of(const Image& image, const PlacementRecord& placement) noexcept {
     return image.get(placement.groups).size() + image.get(placement.absent).size();
 }
 
-// A part of the same for statistics: calls f(group, reason) for the targeting
-// reasons of at most `most` groups, those that follow `from` around the
-// circle, and returns the number of groups that each represents.
+// A sample for statistics: calls f(group, reason) for the targeting reasons of at most `most`
+// groups, from position `from` on with wrap-around. Returns the number of groups that each one
+// represents.
 template <class F>
 double sample_reasons(View& view, const Request& request, const PlacementRecord& placement,
                       uint32_t from, uint32_t most, F f) noexcept {

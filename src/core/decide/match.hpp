@@ -1,5 +1,5 @@
-// Targeting: which groups of a placement this request may see. A few ANDs over
-// rows of bits, then the checks that have no row, for those that are left.
+// Targeting: which groups of a placement match this request. A few ANDs over rows of bits, then
+// individual checks of the remaining groups.
 #pragma once
 
 #include <bit>
@@ -13,11 +13,11 @@
 
 namespace ads {
 
-// A set of positions: a bit each, and the indexes of the words that have any.
-// Of many words few do: walking the set is walking these.
+// A set of positions: one bit each, and the indexes of the words that are not
+// zero.
 struct Bits {
     std::span<uint64_t> words;
-    std::span<const uint32_t> filled;  // ascending; what was cleared since may be among them
+    std::span<const uint32_t> filled;  // ascending; some may have been cleared since
 
     bool has(uint32_t at) const noexcept { return (words[at / 64] >> (at % 64) & 1) != 0; }
     void clear(uint32_t at) const noexcept { words[at / 64] &= ~(uint64_t{1} << (at % 64)); }
@@ -62,12 +62,12 @@ void each_bit(const Bits& bits, uint32_t begin, uint32_t end, F f) noexcept {
     });
 }
 
-// The groups that are open and targeted at the request, a bit per position, in
-// the view's scratch. Call view.patterns().start(url) once per request before.
+// The groups that are open and match the request, a bit per position, in the view's scratch memory.
+// Call view.patterns().start(url) once per request before.
 Bits eligible(View& view, const Request& request, const PlacementRecord& placement) noexcept;
 
-// The first targeting rule that keeps the group at `position` from the
-// request, from the same rows; Reason::none if it is eligible.
+// The first targeting rule that excludes the group at `position`, from the same rows; Reason::none
+// if it is eligible.
 Reason why_not(View& view, const Request& request, const PlacementRecord& placement,
                uint32_t position) noexcept;
 

@@ -1,4 +1,4 @@
-// The ads of one page, in the order in which its placements were asked for.
+// The ads of one page, in the order of the requested placements.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct Pick {
 
 class Page {
 public:
-    // A new place at the end, still empty; no more than kMaxPage.
+    // Appends an empty pick; at most kMaxPage.
     void add(uint32_t placement) noexcept { picks_.push_back({.placement = placement}); }
 
     // A creative that the page shows already, from an earlier request.
@@ -63,7 +63,7 @@ public:
     }
 
 private:
-    // Whether some ad of this request, or shown before it, is so.
+    // Whether an ad of this request, or shown before, does.
     template <class Test>
     bool any(Test test) const noexcept {
         return std::any_of(picks_.begin(), picks_.end(), test) ||

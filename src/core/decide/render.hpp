@@ -1,4 +1,4 @@
-// Writes the answer to a serve request into one buffer.
+// Renders the response to a serve request into one buffer.
 #pragma once
 
 #include <cstdint>
@@ -27,17 +27,17 @@ struct Ad {
 // Fills the tokens of an ad. `base` has everything but type, price and MAC.
 void mint_tokens(Ad& ad, const Image& image, const Token& base, const Key& key) noexcept;
 
-// Where the URLs of ads lead.
+// The base of the URLs of ads.
 struct AdUrls {
     AdUrls(std::string_view prefix, std::string_view tag_prefix = {}) noexcept
         : base(prefix), tag_base(tag_prefix) {}
 
     std::string_view base;
-    std::string_view tag_base;  // of the frames of tags; empty: there are none
+    std::string_view tag_base;  // of tag frames; empty: none
 };
 
-// Upper bounds of what the renderers below will write. Close ones: memory of a
-// request is best kept within one block.
+// Upper bounds of the output of the functions below. They are close, because a request's memory
+// should fit into one block.
 size_t json_size(const Image& image, std::span<const Ad> ads, const AdUrls& urls) noexcept;
 size_t html_size(const Image& image, const Ad& ad, const AdUrls& urls) noexcept;
 
@@ -62,19 +62,19 @@ AdSize size_of(const Image& image, const Ad& ad) noexcept;
 // The same as a document without margins, for a frame.
 void render_document(Out& out, const Image& image, const Ad& ad, const AdUrls& urls) noexcept;
 
-// One creative in a document of its own, and an upper bound of its size.
+// One creative as a document, and an upper bound of its size.
 size_t frame_size(const Image& image, const CreativeRecord& creative,
                   std::string_view click_url) noexcept;
 void render_frame(Out& out, const Image& image, const CreativeRecord& creative,
                   std::string_view click_url) noexcept;
 
-// The sizes of all placements as a style sheet for the elements that hold them, and an upper bound
+// A style sheet with the sizes of all placements, for the elements of the slots, and an upper bound
 // of its size.
 size_t slots_css_size(const Image& image, std::string_view element) noexcept;
 void render_slots_css(Out& out, const Image& image, std::string_view element) noexcept;
 
-// The values of the macros of a click URL: {click_id} and so on. The values
-// are ids, slugs and tokens: nothing that a URL would need escaped.
+// The values of the macros of a click URL, {click_id} and so on: ids, slugs and tokens, which need
+// no escaping in a URL.
 struct ClickMacros {
     std::string_view click_id;
     Id campaign = 0;
@@ -85,7 +85,7 @@ struct ClickMacros {
     uint64_t cachebuster = 0;
 };
 
-// The longest that one macro of a click URL becomes.
+// The longest value of a macro.
 inline constexpr size_t kLongestMacro = kTokenChars;
 
 void render_click_url(Out& out, std::string_view click_url, const ClickMacros& macros) noexcept;

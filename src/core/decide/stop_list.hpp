@@ -37,7 +37,7 @@ struct Stop {
         return what == other.what && campaign == other.campaign && advertiser == other.advertiser;
     }
 
-    // One line and its comment, or in `error` what is wrong with the line.
+    // Parses a line and its comment; sets `error` if the line is invalid.
     static std::optional<Stop> parse(std::string_view line, std::string_view comment,
                                      std::string& error);
 
@@ -45,7 +45,7 @@ struct Stop {
     std::string target() const;
     // "campaign 12  # by alice at 2026-11-18T10:00:00Z: wrong prices"
     std::string entry() const;
-    // "stopped by alice at 2026-11-18T10:00:00Z: wrong prices", as far as it is known
+    // "stopped by alice at 2026-11-18T10:00:00Z: wrong prices", without unknown parts
     std::string told() const;
 
 private:
@@ -55,18 +55,18 @@ private:
 // A stop list applied to an image.
 struct StoppedGroups {
     std::vector<bool> groups;           // a bit per ad group; empty: nothing is stopped
-    std::vector<uint32_t> by_campaign;  // the entry that stops it, else kNone; empty as above
-    std::vector<uint32_t> ad_groups;    // how many each entry stops
+    std::vector<uint32_t> by_campaign;  // the entry that stops it, or kNone; empty as above
+    std::vector<uint32_t> ad_groups;    // the number of groups that each entry stops
 };
 
 class StopList {
 public:
     static constexpr size_t kMaxFile = 1 << 20;
 
-    // The list, or in `error` a sentence that names the line. Of several entries for
-    // one target the first counts.
+    // Parses the list; sets `error` to a sentence with the line number. Of several entries for one
+    // target the first one counts.
     static std::optional<StopList> parse(std::string_view text, std::string& error);
-    // Stops everything, for this reason.
+    // Stops everything for this reason.
     static StopList everything(std::string reason);
 
     const std::vector<Stop>& stops() const noexcept { return stops_; }

@@ -15,19 +15,19 @@
 
 namespace ads {
 
-// Why an event is not billed. Kept in the spool: append, never reorder.
+// Why an event is not billed. Stored in the spool: append, never reorder.
 enum class Invalid : uint8_t {
     none,
-    ignored,        // the operator says so (ads_ignore), or it was so at its serve
-    late,           // the reservation is over, and the wall is reached
+    ignored,        // by the operator (ads_ignore), or because its serve was invalid
+    late,           // the reservation has expired, and the wall is reached
     over_budget,    // the budget is exhausted
     bot,            // no user agent of a browser
-    prefetch,       // fetched ahead of a visit
+    prefetch,       // prefetched
     network,        // from a listed network
-    user_agent,     // a click by another user agent than that of the serve
-    too_fast,       // a click sooner than a person could
-    no_impression,  // a click on what was not seen
-    rapid_fire,     // one of too many clicks
+    user_agent,     // a click with another user agent than the serve
+    too_fast,       // a click earlier than a person can click
+    no_impression,  // a click without an impression
+    rapid_fire,     // one of too many clicks of a visitor
     rate_limit,     // over a silent ads_rate_limit
     mismatch,       // creative, ad group and campaign of its token do not belong together
 };
@@ -78,8 +78,8 @@ struct Event {
     std::string_view metadata = "{}";
 };
 
-// The same fact has the same id on any node at any time: issued-at, serve id
-// and type are packed, not hashed, into the shape of a UUIDv7.
+// The same event has the same id on any node at any time: issue time, serve id and type are packed,
+// not hashed, into the form of a UUIDv7.
 struct EventId {
     std::array<uint8_t, 16> bytes{};
     bool operator==(const EventId&) const = default;
@@ -100,13 +100,13 @@ inline constexpr size_t kMinRecord = 72;
 inline constexpr size_t kMaxMetadata = 4096;
 inline constexpr size_t kFrameHead = 8;
 
-// Appends the framed record to `out`; 0 if it would not fit there or is over
-// kMaxRecord (strings are cut to what their length field holds).
+// Appends the framed record to `out`; returns 0 if it does not fit or is larger than kMaxRecord
+// (strings are cut to the limits of their length fields).
 size_t write_record(const Event& event, std::span<char> out) noexcept;
 
 enum class Read : uint8_t {
     ok,
-    short_,  // the rest of the record is not there: a torn tail
+    short_,  // truncated: a torn end
     damaged,
 };
 
@@ -114,12 +114,12 @@ enum class Read : uint8_t {
 // The strings point into `from`.
 Read read_record(std::string_view from, Event& event, size_t& used) noexcept;
 
-// The size of the record at the start of `from`, frame included, if its length and the sizes of
-// its strings agree; else 0. The record itself may be damaged or cut off.
+// The size of the record at the start of `from`, frame included, if its length agrees with the
+// sizes of its strings; else 0. The record itself may be damaged or truncated.
 size_t agreed_size(std::string_view from) noexcept;
 
-// Makes the record at the start of `record`, a whole one, what it would be of somebody
-// who did not consent: no session, no user, no metadata. Its size stays.
+// Makes the record at the start of `record`, a whole one, anonymous, as if the visitor had not
+// consented: no session, no user, no metadata. Its size is unchanged.
 void erase_person(std::span<char> record) noexcept;
 
 // The head of a segment file.

@@ -1,6 +1,6 @@
-// The compiled catalog: one flat block of memory without pointers, the same
-// for every worker wherever it is mapped. compile.cpp writes it, everything
-// else reads it through `Image`.
+// The compiled catalog: one block of memory without pointers, valid wherever
+// it is mapped. The compiler writes it, everything else reads it through
+// `Image`.
 #pragma once
 
 #include <algorithm>
@@ -44,13 +44,13 @@ struct Interval {
     Seconds close = 0;
 };
 
-// The time that a goal or a lifetime budget has. What is open soon stands with its group
-// or campaign, as intervals; this is the rest.
+// The remaining time of a goal or a lifetime budget. The next openings are stored as intervals with
+// the group or campaign; this is the rest.
 struct FlightRecord {
     Seconds start = 0;
     Seconds end = 0;        // 0: none
     Slice<uint32_t> later;  // active seconds after those intervals, by hour of the week
-    uint64_t key = 0;       // of flight, schedule and time zone: a change makes a new plan
+    uint64_t key = 0;       // of flight, schedule and time zone: a change starts a new plan
 };
 
 struct CampaignRecord {
@@ -61,29 +61,29 @@ struct CampaignRecord {
     uint32_t advertiser_number = 0;  // equal for equal names, 0: none
     Status status = Status::active;
     bool has_budget = false;
-    bool only_estimates = false;  // what its serves reserve is but expected to be spent
+    bool only_estimates = false;  // its serves reserve expected spend only
     BudgetType budget_type = BudgetType::daily;
     float hard_cap = 0;
     MicroCents budget = 0;
     MicroCents spent = 0;
     Seconds start = 0;
     Seconds end = 0;  // 0: open
-    // Of one with a budget: when any of its groups is open, and their placements.
+    // For a campaign with a budget: the openings of its groups, and their placements.
     Slice<Interval> open;
     Slice<uint32_t> placements;
-    uint32_t flight = kNone;  // of one with a lifetime budget
-    uint32_t strategies = 0;  // of its groups, a bit each
-    double unit = 0;          // what a serve costs, the mean of its groups
+    uint32_t flight = kNone;  // if it has a lifetime budget
+    uint32_t strategies = 0;  // of its groups, one bit each
+    double unit = 0;          // the mean cost of a serve of its groups
 };
 
-// Where a group sits in a placement's bitsets.
+// The position of a group in the bitsets of a placement.
 struct GroupPosition {
     uint32_t placement = 0;
     uint32_t position = 0;
 };
 
-// A value of a targeting dimension and the positions that accept it: a whole
-// row of bits, or, where that is smaller, how it differs from `any`.
+// A value of a targeting dimension and the positions that accept it: a whole row of bits or, if
+// that is smaller, the differences from `any`.
 struct ValueRecord {
     uint64_t hash = 0;
     Text text;
@@ -92,12 +92,12 @@ struct ValueRecord {
     Slice<uint32_t> removed;
 };
 
-// At most so many key names of a placement have rows; groups that need a
-// further one are checked one by one.
+// The maximum number of key names of a placement that have rows; groups with others are checked one
+// by one.
 inline constexpr size_t kIndexedKeys = 8;
 
-// `any` are the positions that accept a value nobody names. A dimension
-// without values is not targeted by anyone here.
+// `any` are the positions that accept a value that no group names. If there are no values, no group
+// targets the dimension.
 struct Dimension {
     Slice<uint64_t> any;
     Slice<ValueRecord> values;  // by hash
@@ -108,13 +108,13 @@ struct KeyDimension {
     Dimension dimension;
 };
 
-// A key that few groups ask for is checked group by group.
+// A key that few groups target is checked group by group.
 struct RareKey {
     Text name;
     Slice<Text> values;
 };
 
-inline constexpr size_t kMaxCaps = 24;  // that an ad has to pass
+inline constexpr size_t kMaxCaps = 24;  // of an ad
 
 struct CapRecord {
     uint32_t count = 0;
@@ -124,7 +124,7 @@ struct CapRecord {
     bool operator==(const CapRecord&) const = default;
 };
 
-// A creative and the end of its share of the 10,000 buckets.
+// A creative and the end of its range of the 10,000 buckets.
 struct VariantRecord {
     uint32_t creative = 0;
     uint32_t bucket_end = 0;
@@ -135,7 +135,7 @@ struct ExperimentRecord {
     Slice<VariantRecord> variants;
 };
 
-// Groups that fill a page all or none.
+// Groups that are served together or not at all.
 struct TogetherRecord {
     Text name;
     Slice<uint32_t> groups;
@@ -150,11 +150,11 @@ struct GroupRecord {
     Status status = Status::active;
     Strategy strategy = Strategy::adaptive;
     Exclusive exclusive = Exclusive::none;
-    MicroCents price = 0;         // of one billed event
-    MicroCents ecpm = 0;          // per thousand; of cpc and cpa the price, an estimate scales it
-    uint32_t category = 0;        // 0: none
-    uint32_t together = kNone;    // index of its set
-    uint32_t experiment = kNone;  // index of the one that runs
+    MicroCents price = 0;       // of one billed event
+    MicroCents ecpm = 0;        // per thousand; for cpc and cpa the price, which an estimate scales
+    uint32_t category = 0;      // 0: none
+    uint32_t together = kNone;  // index of its set
+    uint32_t experiment = kNone;  // index of the running one
     uint32_t first_creative = 0;
     uint32_t creatives = 0;
     CapOn cap_on = CapOn::serve;
@@ -162,29 +162,29 @@ struct GroupRecord {
     uint64_t impression_cap = 0;  // a day; 0: none
     uint64_t click_cap = 0;
     uint64_t goal = 0;        // of the whole flight
-    uint32_t flight = kNone;  // of one with a goal
+    uint32_t flight = kNone;  // if it has a goal
     Text name;
-    Seconds start = 0;     // of the flight, the campaign's included
+    Seconds start = 0;     // of the flight, within that of the campaign
     Seconds end = 0;       // 0: open
-    Slice<Interval> open;  // from the local day's beginning on
+    Slice<Interval> open;  // from the start of the local day
     Slice<GroupPosition> positions;
     Slice<uint32_t> include_urls;  // patterns
     Slice<uint32_t> exclude_urls;
     Slice<RareKey> rare_keys;
     Slice<CapRecord> caps;  // its own and its campaign's, by level
 
-    // Whether impressions (or serves) or clicks of it are limited.
+    // Whether its impressions (or serves) or clicks are limited.
     bool limits(EventType type) const noexcept {
         return (type == EventType::impression ? impression_cap : click_cap) > 0 ||
                (goal > 0 && goal_on == type);
     }
 
-    // Whether its eCPM has to be estimated from what it delivered.
+    // Whether its eCPM is estimated from its delivery.
     bool estimated() const noexcept {
         return price_model == PriceModel::cpc || price_model == PriceModel::cpa;
     }
 
-    // What one event of this type costs.
+    // The price of one event of this type.
     MicroCents price_of(EventType type) const noexcept {
         switch (price_model) {
             case PriceModel::cpm:
@@ -214,8 +214,8 @@ struct CreativeRecord {
     Text click_url;
     Text json_head;  // "campaign":7, … "experiment":
     Text json_tail;  // ,"type":"image", … "content":{…}
-    // Up to the click URL, and from there on: what stands in a page, or of html the document for
-    // a frame, in which more "{click_url}" may follow.
+    // The parts before and after the click URL: markup for a page, or for html a document for a
+    // frame, whose second part may have more "{click_url}".
     Text html_head;
     Text html_tail;
 };
@@ -260,11 +260,11 @@ struct Boundary {
     uint32_t open = 0;
 };
 
-// Where the counters of a group are in the state, and those of a campaign with a
-// budget; kNone: nowhere, or there is nothing to count.
+// The slots of a group in the state, and those of a campaign with a budget; kNone: no slot, or
+// nothing to count.
 struct GroupSlots {
     uint32_t counters = kNone;
-    uint32_t impressions = kNone;  // the wall, and how it is paced
+    uint32_t impressions = kNone;  // the wall; its pacing is next
     uint32_t impressions_pace = kNone;
     uint32_t clicks = kNone;
     uint32_t clicks_pace = kNone;
@@ -275,8 +275,8 @@ struct CampaignSlots {
     uint32_t paces[kCount<Strategy>] = {kNone, kNone, kNone, kNone, kNone};
 };
 
-// What all groups of a campaign have counted on its local day, in the order of the counters of a
-// group. The keeper sums them up every few seconds, for monitoring.
+// The sums of all groups of a campaign for its local day, in the order of the counters of a group.
+// The keeper updates them every few seconds, for monitoring.
 struct CampaignSums {
     static constexpr size_t kCounts = 6;
     uint64_t day = 0;
@@ -288,9 +288,9 @@ struct ImageHead {
     uint64_t length = 0;
     uint64_t hash = 0;  // of the document and the day
     Seconds compiled_at = 0;
-    std::array<char, 4> currency{};  // ends with a 0; empty: none is named
-    uint32_t node = 0;               // of the state whose slots it names, filled by the publisher
-    uint32_t experiment_count = 0;   // of the document, also those that do not run
+    std::array<char, 4> currency{};  // ends with a 0; empty: not set
+    uint32_t node = 0;               // of the state whose slots it refers to, set by the publisher
+    uint32_t experiment_count = 0;   // of the document, including those not running
     uint32_t open_words = 0;         // of all placements
     uint32_t max_words = 0;          // of one placement
     Slice<ZoneRecord> zones;
@@ -304,7 +304,7 @@ struct ImageHead {
     Slice<CampaignSlots> campaign_slots;
     Slice<CampaignSums> campaign_sums;  // filled by the keeper
     Slice<uint32_t> by_id;              // groups in the order of their ids
-    Slice<Text> patterns;               // each distinct one once
+    Slice<Text> patterns;               // without duplicates
     Slice<ExperimentRecord> experiments;
     Slice<TogetherRecord> together;
     // Hash tables of index + 1, linear probing, a power of two in size.
@@ -349,7 +349,7 @@ public:
         return get(head().campaign_sums);
     }
 
-    // The index of what was asked for, or kNone.
+    // The index, or kNone if it is not found.
     uint32_t find_placement(std::string_view slug) const noexcept {
         const uint32_t at = find_placement(fnv1a32(slug));
         return at != kNone && text(placements()[at].slug) == slug ? at : kNone;
@@ -382,7 +382,7 @@ public:
         if (index + 1 < starts.size() || at < start) {
             return static_cast<Day>(zone.first + index);
         }
-        // Beyond the table: days of 24 hours from its last.
+        // After the end of the table: days of 24 hours.
         const Seconds past = (at - start) / 86'400;
         start += past * 86'400;
         const auto day = static_cast<Seconds>(zone.first + index) + past;
@@ -404,8 +404,8 @@ public:
     static uint32_t spread(Id id) noexcept { return static_cast<uint32_t>(mix13(id)); }
 
 private:
-    // The last day that has begun, or the first: days have about 24 hours, so that a
-    // guess is off by one at most.
+    // The last day that has begun, or the first. Days have about 24 hours, so the guess is wrong by
+    // at most one.
     static size_t day_index(std::span<const Seconds> starts, Seconds at) noexcept {
         const Seconds guess = std::max<Seconds>(0, (at - starts.front()) / 86'400);
         size_t index = std::min(static_cast<size_t>(guess), starts.size() - 1);

@@ -16,7 +16,7 @@ namespace ads {
 enum class Match : uint8_t {
     no,
     yes,
-    limit,  // gave up: neither may be relied on
+    limit,  // a limit was reached: the result is unknown
 };
 
 class Patterns {
@@ -26,7 +26,7 @@ public:
     Patterns(Patterns&&) noexcept;
     Patterns& operator=(Patterns&&) noexcept;
 
-    // The patterns of this image; what no image has used for a while is freed.
+    // Uses the patterns of this image; patterns that no image has used for a while are freed.
     void bind(const Image& image);
 
     // A new request. The URL must be valid UTF-8 and outlive it.
@@ -44,7 +44,7 @@ private:
     struct Code;
     struct Entry {
         Code* code = nullptr;
-        uint64_t request = 0;  // for which `result` holds
+        uint64_t request = 0;  // for which `result` is valid
         Match result = Match::no;
     };
 

@@ -1,5 +1,5 @@
-// Every refusal has a name. "Why is my ad not showing?" is what ad operations
-// ask most, and this list is the answer.
+// The reasons for refusals. "Why is my ad not showing?" is the most frequent question of ad
+// operations, and these are the answers.
 #pragma once
 
 #include "core/base/types.hpp"
@@ -23,7 +23,7 @@ enum class Reason : uint8_t {
     page,       // all its creatives are on the page already
     exclusive,  // an ad of the same advertiser or category is on the page
     together,   // its set could not be filled
-    pacing,     // the coin said not now
+    pacing,     // refused by the pacing coin
     cap,        // the budget or cap is used up
     lost,       // eligible, but another was drawn
 };
@@ -36,8 +36,8 @@ struct Names<Reason> {
          "lost"});
 };
 
-// Known from the request and the catalog alone; the others depend on what
-// was served before, and are counted each time.
+// These depend on the request and the catalog only. The others depend on earlier serves, and are
+// counted each time.
 constexpr bool is_targeting(Reason reason) noexcept {
     return reason >= Reason::status && reason <= Reason::url;
 }

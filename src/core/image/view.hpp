@@ -1,4 +1,4 @@
-// A worker's own view of an image: which groups are open at this second.
+// A worker's view of an image: which groups are open at this second.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@ namespace ads {
 
 class View {
 public:
-    // Takes the image as it was compiled, nothing of it stopped; advance() brings it
-    // to now.
+    // Starts with the image as compiled, nothing stopped; advance() brings it up to
+    // date.
     void bind(Image image);
 
-    // Closes groups at any hour, a bit each; no bits: none.
+    // Closes groups at any time, one bit each; empty: none.
     void stop(std::vector<bool> groups) noexcept;
 
     bool is_stopped(uint32_t group) const noexcept { return !stopped_.empty() && stopped_[group]; }
 
-    // Applies the openings and closings up to `now`, also of a clock that goes back.
+    // Applies the openings and closings up to `now`, also if the clock has gone back.
     void advance(Seconds now) noexcept;
 
     const Image& image() const noexcept { return image_; }
@@ -30,25 +30,25 @@ public:
         return {open_.data() + p.open_at, p.open.count};
     }
 
-    // Room for one placement's bits, for the length of one decision.
+    // Scratch memory for the bits of one placement, valid during one decision.
     std::span<uint64_t> scratch(const PlacementRecord& p) noexcept {
         return {scratch_.data(), p.open.count};
     }
-    // The same again, for the length of one call.
+    // The same, valid during one call.
     std::span<uint64_t> spare(const PlacementRecord& p) noexcept {
         return {spare_.data(), p.open.count};
     }
-    // Numbers, two for each word of a placement: as long as a list of positions
-    // may be that is shorter than a row. For the length of one call.
+    // Two numbers for each word of a placement, the longest list of positions that is shorter than
+    // a row. Valid during one call.
     std::span<uint32_t> list() noexcept { return list_; }
-    // A number for each word and one more, for the length of one decision.
+    // A number for each word and one more, valid during one decision.
     std::span<uint32_t> filled() noexcept { return filled_; }
-    // A sum for each word of a placement, for the length of one draw.
+    // A sum for each word of a placement, valid during one draw.
     std::span<uint64_t> sums() noexcept { return sums_; }
 
     Patterns& patterns() noexcept { return patterns_; }
 
-    // Why a group that is not open is not: it was stopped, its flight, or the hour.
+    // Why a group is closed: it was stopped, its flight, or its schedule.
     Reason why_closed(const GroupRecord& group, Seconds now) const noexcept;
 
 private:

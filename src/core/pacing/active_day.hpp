@@ -28,10 +28,10 @@ public:
         return sum(now, [](double from, double to) { return to - from; });
     }
 
-    // The moment at which so many active seconds are over.
+    // The moment at which this many active seconds have passed.
     double moment(double active) const noexcept;
 
-    // The sum of mass(from, to) over what is active before a moment.
+    // The sum of mass(from, to) over the active time before a moment.
     template <class Mass>
     double sum(double until, Mass mass) const noexcept {
         double total = 0;

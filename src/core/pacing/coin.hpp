@@ -1,5 +1,5 @@
-// The pacing coin: a probability as the number below which a random word has
-// to fall. A request makes this one comparison; the tick does the thinking.
+// The pacing coin: a probability, stored as the number below which a random word has to fall. A
+// request needs one comparison only; the tick computes the probability.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ using Threshold = uint64_t;
 inline constexpr Threshold kNever = 0;
 inline constexpr Threshold kAlways = ~Threshold{0};
 
-// However small a probability is, only 0 is never.
+// Only a probability of 0 never passes, however small others are.
 constexpr Threshold threshold_of(double probability) noexcept {
     if (!(probability > 0)) {
         return kNever;
@@ -23,8 +23,8 @@ constexpr Threshold threshold_of(double probability) noexcept {
     return std::max<Threshold>(1, static_cast<Threshold>(probability * 0x1.0p64));
 }
 
-// A budget is the campaign's, caps and goals are the group's: the smaller
-// probability counts. Who has no limit has kAlways.
+// Budgets belong to the campaign, caps and goals to the group: the smaller probability is used.
+// Without a limit it is kAlways.
 constexpr Threshold combined(Threshold group, Threshold campaign) noexcept {
     return std::min(group, campaign);
 }

@@ -1,5 +1,5 @@
-// Pacing as a worker uses it. Everything is pure: clock, counters and random
-// numbers come in as arguments, and nothing is allocated.
+// Pacing of limits. Pure: clock, counters and random numbers are arguments, and nothing is
+// allocated.
 //
 // A limit is an amount that is to be used up by the end of the local day: the
 // impressions or clicks of an ad group (caps, goals), the budget of a campaign.
@@ -40,7 +40,7 @@ namespace ads::pacing {
 
 inline constexpr size_t kMaxCurves = 4;
 
-// The part of an ad group's `pacing` that the day depends on.
+// The part of an ad group's `pacing` that the day's plan depends on.
 struct Terms {
     Strategy strategy = Strategy::adaptive;
     CapOn cap_on = CapOn::serve;
@@ -49,31 +49,31 @@ struct Terms {
     uint64_t click_cap = 0;
     uint64_t goal = 0;  // of the whole flight
 
-    // Whether what counts is what pixels confirm.
+    // Whether only confirmed impressions count.
     bool billed() const noexcept { return cap_on == CapOn::impression; }
 };
 
-// What today is to bring.
+// The plan for today.
 struct DayPlan {
     Strategy strategy = Strategy::adaptive;
-    bool limited = false;       // else there is nothing to pace
-    bool billed = false;        // used is what pixels confirm
+    bool limited = false;       // false: nothing to pace
+    bool billed = false;        // only what pixels confirm is used
     double amount = 0;          // C
-    double unit = 1;            // u: what one serve is expected to bring
+    double unit = 1;            // u: the expected value of one serve
     double stop = 0;            // where `probabilistic` ends
     double follow_traffic = 1;  // w; 0 is an even day
 };
 
-// `before` is what was used of the goal or budget before today (State::before), `part`
-// today's part of what was left then (todays_part).
+// `before` is the part of the goal or budget used before today (State::before), `part` is today's
+// part of the rest (todays_part).
 DayPlan impressions_plan(const Terms& terms, double before, double part) noexcept;
-// `rate` is the clicks that one serve brings.
+// `rate` is the clicks per serve.
 DayPlan clicks_plan(const Terms& terms, double rate, double before, double part) noexcept;
 DayPlan budget_plan(BudgetType type, MicroCents amount, double hard_cap, Strategy strategy,
                     double unit, double before, double part) noexcept;
 
-// When and how much traffic there is: today's active time, and the curves of
-// the placements. Without a warm curve the traffic is taken to be even.
+// The expected traffic: today's active time, and the curves of the placements. Without a warm curve
+// traffic is assumed to be constant.
 class Supply {
 public:
     Supply() noexcept = default;
@@ -82,8 +82,8 @@ public:
     const ActiveDay& day() const noexcept { return day_; }
     bool warm() const noexcept { return count_ > 0; }
 
-    // Requests that are expected in what is active before a moment; seconds if
-    // nothing is known.
+    // Expected requests in the active time before a moment; seconds if nothing is
+    // known.
     double mass(double until) const noexcept;
     double whole() const noexcept { return whole_; }
 
@@ -102,21 +102,21 @@ struct Reading {
     uint64_t tosses = 0;
     double used = 0;       // served, or confirmed where `billed`
     double in_flight = 0;  // reserved
-    double confirmed = 0;  // pixels that came
-    double resolved = 0;   // those and the reservations that ran out
+    double confirmed = 0;  // pixels that arrived
+    double resolved = 0;   // those and expired reservations
     double before = 0;     // used of the goal or budget before today
 };
 
-// The memory of a limit. Zeroed memory is the initial state.
+// The stored state of a limit. Zeroed memory is the initial state.
 struct State {
     double last = 0;    // the last reading's time
-    double tossed = 0;  // the last one's that had tosses
-    double before = 0;  // as it was when the day began
+    double tossed = 0;  // of the last reading with tosses
+    double before = 0;  // its value when the day began
     Rate rate;
     double probability = 0;  // the last one before exhaustion
-    double share = 0;        // tosses per unit of the curve's mass; 0: not known
+    double share = 0;        // the unit of mass is that of the curves; 0: unknown
     double whole = 0;        // mass of the day
-    double mass_first = 0;   // where learning the share began and ended today
+    double mass_first = 0;   // where learning that began and ended today
     double mass_last = 0;
     uint64_t tosses = 0;  // the last reading's
     uint64_t tosses_first = 0;
@@ -125,7 +125,7 @@ struct State {
     double pid_last = 0;
     Day day = 0;
     bool has_probability = false;
-    bool warm = false;      // what `share` is of: a curve, or seconds
+    bool warm = false;      // the mass of `share` is from a curve, not in seconds
     bool learning = false;  // mass_first is today's
 };
 
@@ -140,13 +140,13 @@ struct Pace {
     bool exhausted = false;  // nothing is left for today
 };
 
-// Takes in a reading: the day's turn, the rate of tosses, what is learned.
+// Processes a reading: the change of the day, the rate of tosses, what is learned.
 void observe(State& state, const Reading& reading) noexcept;
 
 // Decides, after observe() of the same reading.
 Pace pace(State& state, const DayPlan& plan, const Supply& supply, const Reading& reading) noexcept;
 
-// How adaptive sees the day.
+// The expected course of the day, for adaptive.
 Outlook outlook(const State& state, const DayPlan& plan, const Supply& supply, double now) noexcept;
 
 }  // namespace ads::pacing

@@ -1,5 +1,5 @@
-// The shape of a placement's day, learned from its requests: 288 bins of five
-// minutes, in UTC.
+// The daily traffic curve of a placement, learned from its requests: 288 bins of five minutes, in
+// UTC.
 #pragma once
 
 #include <array>
@@ -12,29 +12,29 @@ namespace ads::pacing {
 inline constexpr size_t kBins = 288;
 inline constexpr double kBinSeconds = 300;
 inline constexpr double kDaySeconds = 86'400;
-inline constexpr double kNewShare = 0.3;      // of the newest day in a bin
-inline constexpr double kMostTimes = 2;       // that it counts: a burst is not a habit
+inline constexpr double kNewShare = 0.3;  // weight of the newest day in a bin
+inline constexpr double kMostTimes = 2;   // at most this multiple counts: a burst is not a habit
 inline constexpr double kCurveFloor = 0.002;  // of the mean bin
 inline constexpr size_t kWarmBins = 274;      // 95 %: enough to follow
 
-// A bin that is over.
+// A finished bin.
 struct ClosedBin {
     double begin = 0;     // Unix seconds
-    double requests = 0;  // in all of it
+    double requests = 0;  // in the whole bin
 };
 
 // Stored in the state. Zeroed memory is empty.
 struct Curve {
     std::array<float, kBins> bins{};  // requests
     std::array<uint64_t, 5> known{};  // a bit for each that was closed once
-    uint64_t requests = 0;            // as read by the last tick
-    double last = 0;                  // when that was
-    double count = 0;                 // in the bin that is open
+    uint64_t requests = 0;            // at the last tick
+    double last = 0;                  // its time
+    double count = 0;                 // in the current bin
     double watched = 0;               // seconds observed
 
-    // Reads the placement's counter, which only grows. Returns the bin that was
-    // learned, if one was closed. A bin that was not watched from end to end is not
-    // learned: nginx was down, not the traffic.
+    // Reads the placement's counter, which only grows. Returns the learned bin, if one was
+    // closed. A bin that was not observed completely is not learned: nginx was down, not the
+    // traffic.
     std::optional<ClosedBin> tick(double now, uint64_t requests) noexcept;
 
     size_t known_bins() const noexcept;
@@ -44,14 +44,14 @@ private:
     void close(size_t bin, double value) noexcept;
 };
 
-// The curve as it is used: smoothed over three bins, with a floor, summed up.
-// To be made anew when a bin was closed.
+// The curve for lookups: smoothed over three bins, with a floor, as prefix sums. To be rebuilt when
+// a bin was closed.
 class CurveSums {
 public:
     CurveSums() noexcept = default;
     explicit CurveSums(const Curve& curve) noexcept;
 
-    // Requests that are expected in [from, to), Unix seconds of any days.
+    // Expected requests in [from, to), Unix seconds of any days.
     double mass(double from, double to) const noexcept { return until(to) - until(from); }
 
     bool warm() const noexcept { return warm_; }

@@ -1,5 +1,5 @@
-// How many a second, by two memories: the fast one sees a burst within
-// seconds, the slow one remembers it.
+// Events per second, as two averages: the fast one follows a burst within seconds, the slow one
+// remembers it.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct Rate {
     double slow = 0;
     bool known = false;
 
-    // So many in `seconds`; the first ones set both.
+    // Adds a number of events in `seconds`; the first ones set both averages.
     void add(double count, double seconds) noexcept {
         if (!(seconds > 0)) {
             return;
@@ -27,9 +27,9 @@ struct Rate {
         known = true;
     }
 
-    // A tick observed this many within its last `period`, `seconds` after the last tick
-    // that observed any. Silence is not counted until it ends: one or two are
-    // spread over it, several at once are traffic that came back.
+    // A tick observed this many events within its last `period`, `seconds` after the last tick that
+    // observed any. Silence is not counted until it ends: one or two events are spread over it,
+    // several at once are returning traffic.
     void tick(double count, double seconds, double period) noexcept {
         if (!(count > 0) || !(seconds > 0)) {
             return;

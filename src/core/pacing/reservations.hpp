@@ -1,10 +1,11 @@
-// Reservations: served, and not yet confirmed by a pixel. Not kept per
-// serve but in 16 buckets of a fifteenth of the reservation's time, so that a
-// serve's bucket is there for at least that time, and all of it is told from
-// its token's age.
+// Reservations of serves that no pixel has confirmed yet.
+// Not kept per serve but in 16 buckets of a fifteenth of
+// the reservation time each, so that a serve's bucket
+// exists for at least that time and follows from the age of
+// its token.
 //
-// A wall's word is confirmed + in flight (PACING.md); these rules keep it so,
-// whoever dies in between:
+// A wall's word is confirmed + in flight (PACING.md). These rules keep it so, whichever process
+// dies in between:
 //
 //   serve     take n from the wall, then reserve n
 //   pixel     unreserve n. What was there stays in the wall: it is confirmed. What
@@ -14,9 +15,8 @@
 //             impression resolves: their price was only an expectation)
 //   tick      expire, give what was there back to the wall of its day
 //
-// Every step changes one word, so that shared memory can do it by compare and
-// exchange with the functions here. Those who start expire first: a stamp
-// repeats after eight days.
+// Every step changes one word, so in shared memory it is one compare-and-exchange with the
+// functions here. A process that starts calls expire first: a stamp repeats after eight days.
 #pragma once
 
 #include <algorithm>
@@ -30,8 +30,8 @@ namespace ads::pacing {
 inline constexpr uint32_t kBuckets = 16;
 
 // {stamp : 16, amount : 48}, the stamp {day mod 8 : 3, round : 13}. Buckets are numbered
-// through the day; a bucket's place is its number modulo 16, the round is the rest. Zeroed
-// memory is empty.
+// through the day: the index is the number modulo 16, the round is the rest. Zeroed memory is
+// empty.
 struct Bucket {
     static constexpr int kAmountBits = 48;
     static constexpr uint64_t kMost = (uint64_t{1} << kAmountBits) - 1;
@@ -72,7 +72,7 @@ struct BucketTimes {
     constexpr uint32_t stamp(Millis at) const noexcept {
         return day_bits() * Bucket::kRounds + number(at) / kBuckets;
     }
-    // The number that a bucket of that place and stamp has.
+    // The number of the bucket with that index and stamp.
     static constexpr uint32_t number_of(uint32_t place, uint32_t stamp) noexcept {
         return stamp % Bucket::kRounds * kBuckets + place;
     }
@@ -89,7 +89,7 @@ struct BucketTimes {
         } else {
             const uint32_t passed =
                 (number(now) + Bucket::kNumbers - number_of(place, stamp)) % Bucket::kNumbers;
-            // More than half of all numbers: it is ahead.
+            // More than half of all numbers: the clock has gone back.
             const bool ahead = passed >= Bucket::kNumbers / 2;
             const Millis began = (now / width - passed + (ahead ? Bucket::kNumbers : 0)) * width;
             if (ahead) {
@@ -101,7 +101,7 @@ struct BucketTimes {
         }
         return static_cast<Day>(age <= day ? day - age : 0);
     }
-    // Whether a serve in the bucket of that place and stamp may be confirmed at `now`.
+    // Whether a serve in the bucket with that index and stamp may be confirmed at `now`.
     constexpr bool live(uint32_t place, uint32_t stamp, Millis now) const noexcept {
         const uint32_t age =
             (number(now) + Bucket::kNumbers - number_of(place, stamp)) % Bucket::kNumbers;
@@ -109,15 +109,15 @@ struct BucketTimes {
     }
 };
 
-// A bucket's next word, and what left it.
+// The next word of a bucket, and what was removed from it.
 struct BucketStep {
     uint64_t word = 0;
     uint64_t freed = 0;
-    uint32_t stamp = 0;  // of what left
+    uint32_t stamp = 0;  // of what was removed
     bool done = true;
 };
 
-// What stood there of another time leaves. Not done: so much does not fit.
+// Removes an amount of another time. Not done: the amount is too large.
 constexpr BucketStep reserve(uint64_t word, uint32_t stamp, uint64_t n) noexcept {
     const bool same = Bucket::stamp(word) == stamp;
     const uint64_t held = same ? Bucket::amount(word) : 0;
@@ -127,14 +127,14 @@ constexpr BucketStep reserve(uint64_t word, uint32_t stamp, uint64_t n) noexcept
     return {Bucket::pack(stamp, held + n), same ? 0 : Bucket::amount(word), Bucket::stamp(word)};
 }
 
-// At most n leaves.
+// Removes at most n.
 constexpr BucketStep unreserve(uint64_t word, uint32_t stamp, uint64_t n) noexcept {
     const uint64_t held = Bucket::stamp(word) == stamp ? Bucket::amount(word) : 0;
     const uint64_t freed = held < n ? held : n;
     return {word - freed, freed, stamp, freed > 0};
 }
 
-// Undoes a unreserve of n, as long as nothing of another time has taken the place.
+// Undoes an unreserve of n, unless an amount of another time is in the bucket now.
 constexpr BucketStep put_back(uint64_t word, uint32_t stamp, uint64_t n) noexcept {
     if (Bucket::stamp(word) != stamp || n > Bucket::kMost - Bucket::amount(word)) {
         return {.word = word, .done = false};
@@ -168,7 +168,7 @@ struct Reservations {
         return apply(at, pacing::unreserve(words[at], times.stamp(served), n)).freed;
     }
 
-    // Calls freed(day, n) for all that is too old.
+    // Calls freed(day, n) for all expired buckets.
     template <class Freed>
     void expire(const BucketTimes& times, Millis now, Freed freed) noexcept {
         for (uint32_t i = 0; i < kBuckets; i++) {
@@ -179,7 +179,7 @@ struct Reservations {
         }
     }
 
-    // Of the day that `times` is about, or of all days where the limit is not daily.
+    // For the day of `times`, or for all days if the limit is not daily.
     uint64_t in_flight(const BucketTimes& times) const noexcept {
         uint64_t sum = 0;
         for (const uint64_t word : words) {

@@ -1,5 +1,5 @@
-// The strategies except `adaptive`, and the pace that is shown. Spend and serves are
-// treated alike, as the used part of an amount.
+// The strategies except `adaptive`, and the status of pacing. Spend and serves are treated alike,
+// as the used part of an amount.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace ads::pacing {
 inline constexpr double kUnderPace = 0.8;
 inline constexpr double kOnPace = 1.2;
 
-// Used relative to the ideal by now; exceeding it by one price is not haste.
+// Used amount relative to the ideal; exceeding it by one price is not too fast.
 double utilization(double used, double ideal, double unit) noexcept;
 
 constexpr PaceStatus pace_status(double utilization) noexcept {
@@ -36,7 +36,7 @@ constexpr PaceStatus pace_status(double utilization) noexcept {
 // requests is served; nothing at the stop.
 double probabilistic(double used, double utilization, double stop) noexcept;
 
-// As much as the cap allows, at once.
+// As much as the cap allows, as fast as possible.
 inline double asap(double used, double cap) noexcept {
     return used < cap ? 1 : 0;
 }
@@ -46,7 +46,7 @@ inline double even_limit(double cap, double elapsed, double total) noexcept {
     return total > 0 ? cap * std::min(1.0, elapsed / total) : 0;
 }
 
-// A controller over time: how often it is asked does not matter.
+// A PID controller that is independent of the interval between its steps.
 struct Pid {
     static constexpr double kp = 0.6;
     static constexpr double ki = 0.2;
@@ -58,7 +58,7 @@ struct Pid {
     double error = 0;
     bool started = false;
 
-    // `seconds` since the last step; the probability until the next.
+    // `seconds` since the last step; returns the probability until the next.
     double step(double used, double target, double seconds) noexcept;
 };
 

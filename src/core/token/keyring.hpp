@@ -1,5 +1,5 @@
-// The key ring: who may sign a token. Text, a line per key: `ID HEX`. The
-// first key signs, all verify; `#` starts a comment.
+// The key ring: the keys that sign tokens. Text, one line per key: `ID HEX`. The first key signs,
+// all verify; `#` starts a comment.
 #pragma once
 
 #include <openssl/sha.h>
@@ -16,8 +16,8 @@
 
 namespace ads {
 
-// A key with everything that can be computed once: the hash states of
-// HMAC-SHA256 over the token's domain, and the keys derived from it.
+// A key with everything that can be precomputed: the hash states of HMAC-SHA256 over the token's
+// domain, and the derived keys.
 class Key {
 public:
     static constexpr size_t kMacBytes = 16;
@@ -35,8 +35,8 @@ public:
     // The same for kShaLanes of them, each written where its body ends.
     void macs(std::span<uint8_t* const, kShaLanes> bodies) const noexcept;
 
-    // A keyed hash of the user agent. Tokens carry its low 16 bits, to see that a
-    // click comes from where the ad was served.
+    // A keyed hash of the user agent. Tokens carry its low 16 bits, to check that a click has the
+    // user agent of the serve.
     uint64_t agent_hash(std::string_view user_agent) const noexcept {
         return siphash(agent_, user_agent);
     }
@@ -55,7 +55,7 @@ class KeyRing {
 public:
     static constexpr size_t kMaxKeys = 16;
 
-    // The ring, or in `error` one sentence that names the line.
+    // Parses the ring; sets `error` to one sentence that names the line.
     static std::optional<KeyRing> parse(std::string_view text, std::string& error);
 
     const Key& signer() const noexcept { return keys_[0]; }

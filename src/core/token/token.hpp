@@ -83,7 +83,7 @@ struct Names<TokenError> {
                                          "wrong_type", "future", "expired"});
 };
 
-// How long each kind of token lives.
+// The lifetime of each kind of token.
 struct TokenLives {
     Millis impression = 3'600'000;  // and viewable
     Millis click = 24 * 3'600'000;
@@ -99,15 +99,15 @@ struct TokenLives {
 // Writes kTokenChars characters to `out`, signed by `key`.
 void mint(const Token& token, const Key& key, char* out) noexcept;
 
-// The three tokens of an ad, for little more than the price of one.
+// Mints the three tokens of an ad, for little more than the cost of one.
 void mint_all(std::span<const Token, kShaLanes> tokens, const Key& key,
               std::span<char* const, kShaLanes> out) noexcept;
 
 // Decodes a token without checking its signature, for display.
 TokenError read_token(std::string_view text, Token& token) noexcept;
 
-// Decodes a token and checks its signature but not its age. A flag that
-// is not known here may take away what the token grants, so that such a token is malformed.
+// Decodes a token and checks its signature but not its age. A token with an unknown flag is
+// malformed, since the flag may restrict what the token grants.
 TokenError open_token(std::string_view text, const KeyRing& ring, Token& token) noexcept;
 
 // The whole check of a token presented as `type` at `now`. `token` is filled

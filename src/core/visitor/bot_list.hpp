@@ -1,12 +1,12 @@
-// A list of texts, one of which occurs in the user agent of each known bot. A text file,
-// a line each, case ignored:
+// A list of texts; a known bot has at least one of them in its user agent. A text file, one text
+// per line, case ignored:
 //
 //   # a comment, also behind a blank
 //   headlesschrome
 //   !cubot            a user agent with this text never matches
 //
-// All are looked for at once (Aho and Corasick), so that the length of the list
-// does not matter to a request.
+// All texts are searched at once (Aho-Corasick), so the length of the list does not matter to a
+// request.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ public:
     static constexpr size_t kLongest = 128;
     static constexpr size_t kLooked = 2048;  // bytes of a user agent that are examined
 
-    // The list, or in `error` a sentence that names the line.
+    // Parses the list; sets `error` to a sentence that names the line.
     static std::optional<BotList> parse(std::string_view text, std::string& error);
 
     // An empty user agent is a bot.
@@ -48,7 +48,7 @@ private:
     size_t size_ = 0;
 };
 
-// The user agents seen last, as with DeviceCache.
+// The most recent user agents, as in DeviceCache.
 class BotCache {
 public:
     bool find(const BotList& list, uint64_t hash, std::string_view user_agent) noexcept {

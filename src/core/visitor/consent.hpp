@@ -101,7 +101,7 @@ struct Ballot {
 struct CookieKeys {
     std::string_view identifiers = "analytics";
     std::string_view personalize = "marketing";
-    bool optional = true;  // a cookie without the second: the first speaks for both
+    bool optional = true;  // without a second path, the first is for both
 
     // "a.b", or "identifiers=a.b,personalize=c" with the second defaulting to the first.
     static std::optional<CookieKeys> parse(std::string_view text) noexcept;

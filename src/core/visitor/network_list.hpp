@@ -1,4 +1,4 @@
-// Networks whose requests are not counted: a text file, a line each, `192.0.2.0/24`,
+// Networks whose requests are not counted: a text file, one line each, `192.0.2.0/24`,
 // `2001:db8::/32` or a single address; `#` starts a comment.
 #pragma once
 
@@ -16,8 +16,8 @@ class NetworkList {
 public:
     static constexpr size_t kMaxFile = 4 << 20;
 
-    // The list, or in `error` a sentence that names the line. Bits of an address
-    // behind its prefix mean nothing.
+    // Parses the list; sets `error` to a sentence that names the line. Bits of an address after its
+    // prefix are ignored.
     static std::optional<NetworkList> parse(std::string_view text, std::string& error);
 
     // An IPv4 address written as IPv6 (::ffff:192.0.2.1) is that IPv4 address.
@@ -35,7 +35,7 @@ private:
     static Number number_of(const IpAddress& address) noexcept;
     static void merge(std::vector<Range>& ranges);
 
-    std::vector<Range> v4_;  // sorted, apart from each other
+    std::vector<Range> v4_;  // sorted and disjoint
     std::vector<Range> v6_;
     size_t size_ = 0;
 };

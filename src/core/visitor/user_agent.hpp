@@ -1,4 +1,4 @@
-// What kind of device a user agent names. Total on arbitrary bytes.
+// The kind of device that a user agent names. Total on arbitrary bytes.
 #pragma once
 
 #include <array>

@@ -31,12 +31,12 @@ struct Setup {
     Target target;               // from init_module on
 };
 
-// When events are made durable: by the keeper after a moment, by the worker before it answers, or
-// when the kernel likes.
+// When events are synced to disk: by the keeper after a moment, by the worker before it responds,
+// or by the kernel.
 enum class SpoolSyncMode : uint8_t { interval, always, off };
 
 struct MainConf {
-    ngx_cycle_t* cycle;  // which it belongs to
+    ngx_cycle_t* cycle;  // the one that it belongs to
     ngx_shm_zone_t* zone;
     ngx_str_t state_path;
     size_t dedupe;
@@ -45,26 +45,26 @@ struct MainConf {
     ngx_str_t listen;     // conninfo for LISTEN, empty: that of ads_postgres
     ngx_msec_t poll;      // of the catalog
     ngx_str_t postgres;   // conninfo; empty: events stay in the spool
-    ngx_int_t batch;      // events in one transaction
-    ngx_msec_t interval;  // between two looks at an empty spool
+    ngx_int_t batch;      // events per transaction
+    ngx_msec_t interval;  // between two checks of an empty spool
     ngx_msec_t timeout;   // of a batch
     ngx_int_t connections;
     ngx_int_t nice;  // of the keeper
     ngx_str_t spool_path;
     size_t segment;
     SpoolSyncMode sync;
-    ngx_str_t frame_origin;        // empty: no tags are shown
-    ngx_array_t* tag_advertisers;  // of ngx_str_t, who may have some
+    ngx_str_t frame_origin;        // empty: tags are not served
+    ngx_array_t* tag_advertisers;  // of ngx_str_t: allowed advertisers
     size_t frequency;              // bytes
     ngx_str_t secret_path;
     TokenLives lives;
     bool has_lives;
     Seconds reservation;    // 0: not set yet
     bool injects;           // ads_inject is on somewhere
-    bool timed;             // somebody asks for $ads_decision_time
+    bool timed;             // $ads_decision_time is used
     const char* needed_by;  // the first handler directive, nullptr: none
-    bool serves;            // there is an ads_serve
-    bool tracks;            // there is an ads_track, or an ads_base on another host
+    bool serves;            // ads_serve is used
+    bool tracks;            // ads_track is used, or an ads_base on another host
     ngx_array_t* limits;    // of LimitZone*
     InvalidLists* lists;    // nullptr: none
     Setup* setup;
@@ -88,13 +88,13 @@ struct KeyConf {
 struct CookieConf {
     ngx_str_t name;
     ngx_int_t index;       // of the variable $cookie_NAME
-    ngx_str_t attributes;  // what follows the value
-    bool secure;           // Secure is among them; otherwise it goes with TLS
+    ngx_str_t attributes;  // the text after the value
+    bool secure;           // has Secure; otherwise it is added with TLS
 };
 
 // `ads_consent …`
 struct ConsentConf {
-    bool off;  // the operator says that none is needed
+    bool off;  // the operator declares that none is needed
     ConsentSources sources;
     ngx_array_t* variables;  // of Value*
 };
@@ -102,7 +102,7 @@ struct ConsentConf {
 // `ads_cors …`: without origins it is off.
 struct CorsConf {
     ngx_array_t* origins;
-    ngx_str_t timing;     // those that need no pattern, for Timing-Allow-Origin
+    ngx_str_t timing;     // those without patterns, for Timing-Allow-Origin
     ngx_str_t ancestors;  // " ORIGIN …", for frame-ancestors
 };
 
@@ -117,23 +117,23 @@ struct ServedFile {
 struct InjectConf {
     bool on;
     bool pixel;        // an image in the page counts the impression
-    bool keeps_cache;  // the page's own rules for caches stay
+    bool keeps_cache;  // the page's Cache-Control is kept
     ngx_str_t element;
 };
 
 struct LocConf {
     ngx_str_t base;           // of the tracking URLs
     ngx_str_t location_base;  // its default: the folder of the location
-    ngx_str_t tag_base;       // the same on the host for frames of tags; empty: there is none
+    ngx_str_t tag_base;       // the same on the host of tag frames; empty: none
     ngx_int_t track;          // an EventType, or kAnyType
     ngx_flag_t detail;
-    Value* origin;  // what absolute=1 puts before a base that is a path
+    Value* origin;  // the prefix for absolute=1 if the base is a path
     Value* geo;
     Value* device;
     Value* language;
     Value* user;
-    Value* explain;     // who may ask for debug=1
-    Value* ignore;      // who does not count
+    Value* explain;     // clients that may use debug=1
+    Value* ignore;      // requests that do not count
     ngx_array_t* keys;  // of KeyConf
     CookieConf* cookie;
     ConsentConf* consent;
@@ -141,7 +141,7 @@ struct LocConf {
     ngx_array_t* limits;   // of LimitConf
     InvalidConf* invalid;  // nullptr: off
     InjectConf* inject;    // nullptr: off
-    bool answers;          // the location is one of ours
+    bool answers;          // the location has a handler of ours
     ngx_int_t anonymous_cap;
     ngx_array_t* files;  // of ServedFile
     ngx_str_t element;   // on pages, in `ads_tag` and `ads_slots_css`
@@ -161,7 +161,7 @@ char* complain(ngx_conf_t* cf, const char* format, Args... args) noexcept {
     return conf_error();
 }
 
-// An error about one argument: what `must` says is formatted with `args`.
+// An error about one argument; `must` is formatted with `args`.
 template <class... Args>
 char* invalid_argument(ngx_conf_t* cf, ngx_command_t* cmd, const char* kind, ngx_str_t argument,
                        const char* must, Args... args) noexcept {
@@ -189,14 +189,14 @@ extern ngx_command_t commands[];
 
 // Directives about catalog and database, in conf_source.cpp.
 char* set_catalog(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
-// Takes `sync=MODE` out of the arguments.
+// Removes `sync=MODE` from the arguments.
 char* take_sync(ngx_conf_t* cf, ngx_command_t* cmd, SpoolSyncMode& sync) noexcept;
 char* set_postgres(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* read_catalog(ngx_conf_t* cf, MainConf* main);
 bool read_saved_catalog(MainConf& main, ngx_log_t* log);  // of PostgreSQL, in ads_state
 
 // Directives about the visitor, in conf_visitor.cpp.
-Value* compile(ngx_conf_t* cf, ngx_str_t& text) noexcept;  // nullptr: it is wrong
+Value* compile(ngx_conf_t* cf, ngx_str_t& text) noexcept;  // nullptr: invalid
 char* set_value(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_origin(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_key(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
@@ -205,15 +205,15 @@ char* set_consent(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_anonymous_cap(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* merge_visitor(ngx_conf_t* cf, LocConf* from, LocConf* to);
 
-// Notes that the directive needs a zone, a catalog, a spool and keys.
+// Records that the directive needs a zone, a catalog, a spool and keys.
 char* need(ngx_conf_t* cf, ngx_command_t* cmd) noexcept;
 
 // In inject.cpp.
 char* set_inject(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* merge_inject(ngx_conf_t* cf, LocConf* from, LocConf* to);
 
-// Directives about what answers, in endpoint.cpp.
-// Makes the location answer with `handler`, which needs nothing else.
+// Directives with content handlers, in
+// endpoint.cpp.
 char* handle_alone(ngx_conf_t* cf, ngx_command_t* cmd, ngx_http_handler_pt handler) noexcept;
 char* set_base(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* set_serve(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
@@ -229,7 +229,7 @@ char* set_console(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 // In frame_origin.cpp.
 char* set_frame_origin(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* merge_tag_base(ngx_conf_t* cf, LocConf* to) noexcept;
-ngx_int_t check_frame_origin(ngx_conf_t* cf);  // after all of the configuration is read
+ngx_int_t check_frame_origin(ngx_conf_t* cf);  // after the whole configuration is read
 catalog::Options catalog_options(const MainConf& main);
 
 char* set_slots_css(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);

@@ -6,9 +6,9 @@
 //   ?advance=SECONDS      it jumps, forward or back
 //   ?reset                it shows the real time again
 //   ?tick                 and this worker and the keeper do now what is due
-//   ?turn                 the answer is the longest turn of this worker's event loop since
+//   ?cycle                returns the longest cycle of this worker's event loop since
 //                         it was last asked for, in microseconds of CPU; at first 0
-//   ?await                the turn goes on, after the requests before this one, when another
+//   ?await                the cycle goes on, after the requests before this one, when another
 //                         worker has published a catalog
 #if ADS_TEST_CLOCK
 
@@ -27,8 +27,8 @@ namespace ads::ngx {
 namespace {
 
 decltype(ngx_event_actions.process_events) wait_for_events = nullptr;
-int64_t turn_began = 0;
-int64_t longest_turn = 0;
+int64_t cycle_began = 0;
+int64_t longest_cycle = 0;
 
 int64_t cpu_micros() noexcept {
     timespec now{};
@@ -36,20 +36,20 @@ int64_t cpu_micros() noexcept {
     return int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000;
 }
 
-// A turn is what happens between two waits for events.
-ngx_int_t end_turn_and_wait(ngx_cycle_t* cycle, ngx_msec_t timer, ngx_uint_t flags) {
+// A cycle is what happens between two waits for events.
+ngx_int_t end_cycle_and_wait(ngx_cycle_t* cycle, ngx_msec_t timer, ngx_uint_t flags) {
     const int64_t now = cpu_micros();
-    longest_turn = std::max(longest_turn, now - turn_began);
-    turn_began = now;
+    longest_cycle = std::max(longest_cycle, now - cycle_began);
+    cycle_began = now;
     return wait_for_events(cycle, timer, flags);
 }
 
-int64_t take_longest_turn() noexcept {
+int64_t take_longest_cycle() noexcept {
     if (wait_for_events == nullptr) {
-        turn_began = cpu_micros();
-        wait_for_events = std::exchange(ngx_event_actions.process_events, end_turn_and_wait);
+        cycle_began = cpu_micros();
+        wait_for_events = std::exchange(ngx_event_actions.process_events, end_cycle_and_wait);
     }
-    return std::exchange(longest_turn, 0);
+    return std::exchange(longest_cycle, 0);
 }
 
 ngx_int_t await_catalog(Worker& worker, ngx_http_request_t* r, RequestCtx*) noexcept {
@@ -84,12 +84,12 @@ ngx_int_t clock_handler(ngx_http_request_t* r) {
     }
     auto& [offset, held] = worker.process.zone().head().clock;
     bool ticks = false;
-    bool asks_for_turn = false;
+    bool asks_for_cycle = false;
     for (const auto& [name, value] : query.params) {
         Millis number = 0;
         std::from_chars(value.data(), value.data() + value.size(), number);
         ticks = ticks || name == "tick";
-        asks_for_turn = asks_for_turn || name == "turn";
+        asks_for_cycle = asks_for_cycle || name == "cycle";
         if (name == "await") {
             return worker.requests.defer(r, await_catalog);
         }
@@ -114,7 +114,7 @@ ngx_int_t clock_handler(ngx_http_request_t* r) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
     Out out(memory, 32);
-    out.number(asks_for_turn ? take_longest_turn() : worker.process.now());
+    out.number(asks_for_cycle ? take_longest_cycle() : worker.process.now());
     out.put('\n');
     return send(r, {NGX_HTTP_OK, "text/plain", out.text()});
 }

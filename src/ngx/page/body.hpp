@@ -1,4 +1,4 @@
-// How the body of a page is put together and sent, wherever it is cut.
+// Assembles and sends the body of a page, wherever it is cut.
 #pragma once
 
 #include "ngx/page/page.hpp"

@@ -1,4 +1,4 @@
-// Pages that get their ads while they are sent.
+// Pages that are filled with ads while they are sent.
 #pragma once
 
 #include "core/html/cutter.hpp"
@@ -8,14 +8,14 @@
 
 namespace ads::ngx {
 
-// What a page is asked with, and its first look at what is answered.
+// Checks the request and the response headers of a page.
 ngx_int_t add_page_requests(ngx_conf_t* cf);
 
 // The filters of ngx_http_ads_inject_filter_module.
 ngx_int_t add_page_filters(ngx_conf_t* cf);
 
-// nullptr where ads_inject is off. Pages are of main requests: what a subrequest answers is part of
-// one.
+// nullptr if ads_inject is off. Only main requests are pages: the response of a subrequest is part
+// of one.
 inline const InjectConf* inject_conf(ngx_http_request_t* r) noexcept {
     const InjectConf* inject = loc_conf(r->main)->inject;
     return inject != nullptr && inject->on ? inject : nullptr;
@@ -24,7 +24,7 @@ inline const InjectConf* inject_conf(ngx_http_request_t* r) noexcept {
 // A header of the request; empty if it was not sent.
 std::string_view find_header(ngx_http_request_t* r, std::string_view lowercase) noexcept;
 
-// Whether the answer is a page whose slots are filled if nothing is in the way.
+// Whether the response is a page whose slots can be filled.
 inline bool is_page(ngx_http_request_t* r) noexcept {
     const auto& out = r->headers_out;
     return r == r->main && out.status == NGX_HTTP_OK && out.content_type_len == 9 &&
@@ -100,7 +100,7 @@ bool declare_slots(PageCtx& page, std::string_view list) noexcept;
 // they are sent.
 bool fill_slots(PageCtx& page) noexcept;
 
-// What became of the page.
+// The outcome of the page.
 void count_page(PageResult result) noexcept;
 
 }  // namespace ads::ngx

@@ -1,4 +1,4 @@
-// Ads for a request, whatever asks for them: an endpoint, or a page that is being sent.
+// Ads for a request, from an endpoint or a page that is being sent.
 #pragma once
 
 #include <span>
@@ -18,7 +18,7 @@ class Worker;
 using Ads = FixedVector<Ad, kMaxPage>;
 
 struct AdRequest {
-    // Not an aggregate, which would clear all of it.
+    // Not an aggregate, whose initialization would clear all of it.
     AdRequest(Worker& w, ngx_http_request_t* request, RequestCtx* context) noexcept
         : worker(w), r(request), ctx(context) {}
 
@@ -26,7 +26,7 @@ struct AdRequest {
     ngx_http_request_t* r;
     RequestCtx* ctx;
     ServeQuery query;
-    const Visitor* known = nullptr;  // the visitor, if that was found out before
+    const Visitor* known = nullptr;  // the visitor, if already known
     Visitor visitor;
     Keys keys;
     Request request;
@@ -35,11 +35,11 @@ struct AdRequest {
     std::vector<Refusal>* trace = nullptr;  // for debug=1
 };
 
-// Decides, and records what is served; false without memory. Requests are held until that is
+// Decides, and records the serves; false without memory. Requests are held until the events are
 // written.
 bool decide_ads(AdRequest& a, std::span<const uint32_t> placements) noexcept;
 
-// Over a silent limit: no ad. Nothing is decided, taken or written.
+// Over a silent limit: no ad, and nothing is decided, taken or written.
 void refuse_ads(AdRequest& a, std::span<const uint32_t> placements) noexcept;
 
 }  // namespace ads::ngx

@@ -1,5 +1,4 @@
-// Responses: the content from a handler, and the request's context that keeps it
-// until the event is on disk.
+// Responses, and the request's context, which keeps the response until the events are written.
 #pragma once
 
 #include <string_view>
@@ -10,7 +9,7 @@
 
 namespace ads::ngx {
 
-inline constexpr ngx_uint_t kGone = 410;  // nginx has no name for it
+inline constexpr ngx_uint_t kGone = 410;  // nginx does not define it
 
 struct Answer {
     ngx_uint_t status = NGX_HTTP_OK;
@@ -28,15 +27,16 @@ struct Served {
 class Worker;
 struct RequestCtx;
 
-// The work for a request; the result is for ngx_http_finalize_request().
-using Work = ngx_int_t (*)(Worker& worker, ngx_http_request_t* r, RequestCtx* ctx) noexcept;
+// Processes a request. The result is for ngx_http_finalize_request().
+using RequestHandler = ngx_int_t (*)(Worker& worker, ngx_http_request_t* r,
+                                     RequestCtx* ctx) noexcept;
 
 struct RequestCtx {
     ngx_http_request_t* request = nullptr;
-    ngx_queue_t queue{};  // of the requests that wait for their work, or for the write
+    ngx_queue_t queue{};  // in RequestQueue
     bool queued = false;
-    Work work = nullptr;
-    Work then = nullptr;  // once its events are written; nullptr: the answer is sent
+    RequestHandler handler = nullptr;
+    RequestHandler after_write = nullptr;  // nullptr: `answer` is sent
     Answer answer;
     char* buffer = nullptr;        // of the worker, see memory_for()
     ngx_event_t* timer = nullptr;  // of a pixel that waits for another worker
@@ -69,10 +69,10 @@ inline bool no_store(ngx_http_request_t* r) noexcept {
 // A publicly cacheable response, identified by `hash`.
 bool set_cacheable(ngx_http_request_t* r, std::string_view control, uint64_t hash) noexcept;
 
-// Memory for the request's answer, as long as the request lives.
+// Memory for the response, valid during the request.
 char* memory_for(ngx_http_request_t* r, RequestCtx* ctx, size_t size) noexcept;
 
-// What memory_for() keeps, given back when the worker ends.
+// Frees the memory that memory_for() keeps, when the worker ends.
 void free_buffers() noexcept;
 
 // Reads the query into `query`, whose views last as long as the request.

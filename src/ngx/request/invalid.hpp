@@ -1,5 +1,5 @@
-// Traffic that is no person's: what `ads_invalid` and `ads_ignore` say of a request,
-// and of a click.
+// Detects non-human traffic: `ads_invalid` and `ads_ignore` for requests and
+// clicks.
 #pragma once
 
 #include <memory>
@@ -19,29 +19,29 @@ struct LocConf;
 struct Visitor;
 class Worker;
 
-// A list of user agents, and what it said of those seen last.
+// A list of user agents, and its result for recent ones.
 struct BotFile : ListFile<BotList> {
     using ListFile::ListFile;
     BotCache cache;
-    uint64_t cached = 0;  // the version of which
+    uint64_t cached = 0;  // the version of the list
 };
 
 using NetworkFile = ListFile<NetworkList>;
 
-// The files that the configuration names, each once. Read with the configuration;
-// from then on each worker follows them on its own.
+// The files named by the configuration, each once. They are read with the configuration; each
+// worker then follows their changes.
 struct InvalidLists {
     std::vector<std::unique_ptr<BotFile>> bots;
     std::vector<std::unique_ptr<NetworkFile>> networks;
 
-    // Reads again what has changed. Only one of the workers logs.
+    // Reads changed files again. Only one of the workers logs.
     void follow(ngx_log_t* log, bool speak) noexcept;
 };
 
 // `ads_invalid …`
 struct InvalidConf {
-    uint32_t rules;         // 1 << Invalid, for each that is looked for
-    BotFile* bots;          // nullptr: only those without a user agent
+    uint32_t rules;         // 1 << Invalid for each enabled reason
+    BotFile* bots;          // nullptr: only clients without a user agent
     NetworkFile* networks;  // nullptr: none
     Millis click_min;
 
@@ -50,7 +50,7 @@ struct InvalidConf {
     }
 };
 
-// `hash` is of the user agent, keyed.
+// `hash` is the keyed hash of the user agent.
 Invalid judge_request(ngx_http_request_t* r, const LocConf& conf, std::string_view agent,
                       uint64_t hash) noexcept;
 

@@ -1,4 +1,4 @@
-// ads_rate_limit: how often somebody may ask, on any location.
+// ads_rate_limit: limits the rate of requests, in any location.
 #pragma once
 
 #include "core/base/bytes.hpp"
@@ -12,7 +12,7 @@ struct LimitZone {
     ngx_str_t name;
     size_t size;
     RateRule rule;
-    ngx_str_t key;      // as written; empty: the address
+    ngx_str_t key;      // as written; empty: the client's address
     Value* key_value;   // of it
     ngx_str_t allowed;  // the rate, for the header
     RateTable table;
@@ -21,11 +21,11 @@ struct LimitZone {
     uint64_t unlogged;
 };
 
-// What becomes of a request that is over the limit.
+// The treatment of a request over the limit.
 enum class OverLimit : uint8_t {
     usual,   // click: silent, all others: 429
     refuse,  // 429
-    silent,  // answered, but an event of ours does not count
+    silent,  // answered, but its event does not count
 };
 
 // One use of a zone.
@@ -37,10 +37,10 @@ struct LimitConf {
 
 char* set_rate_limit(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 
-// Puts the handler into its phase, if there are limits.
+// Registers the handler in its phase, if there are limits.
 ngx_int_t add_limits(ngx_conf_t* cf);
 
-// For the status: "limits":[…], and the same for Prometheus; the room they take.
+// For the status: "limits":[…], and the same for Prometheus; the required size.
 void put_limits(Out& out, const MainConf& conf) noexcept;
 void put_limit_metrics(Out& out, const MainConf& conf) noexcept;
 size_t limits_room(const MainConf& conf) noexcept;

@@ -1,4 +1,4 @@
-// Where this server is, as its visitors see it.
+// The origin of this server, as visitors see it.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace ads::ngx {
 
-// Scheme and host of the request as this server sees them: what a client says of a proxy before
-// us counts only where ads_origin says so. False if there is none that may stand in a URL.
+// Scheme and host of the request; headers about a proxy in front are used only if ads_origin says
+// so. False if the host is invalid in a URL.
 bool find_origin(ngx_http_request_t* r, std::string& origin);
 
 }  // namespace ads::ngx

@@ -32,7 +32,7 @@ struct Tracked {
     }
 };
 
-// What to answer to a token that verify() refused.
+// The response to a token that verify() refused.
 inline InputError describe_error(TokenError error) noexcept {
     switch (error) {
         case TokenError::expired:

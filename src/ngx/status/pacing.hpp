@@ -1,4 +1,4 @@
-// Pacing in the status.
+// Pacing in ads_status.
 #pragma once
 
 #include "core/base/bytes.hpp"

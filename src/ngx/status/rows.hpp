@@ -1,4 +1,4 @@
-// Shared by the forms of ads_status: the filter of the query and today's counts.
+// Shared by the formats of ads_status: the filter of the query and today's counts.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +45,7 @@ inline Row row_of(Worker& worker, const Image& image, uint32_t group) noexcept {
 // The sum of a campaign's groups on its local day.
 Row campaign_row(Worker& worker, const Image& image, uint32_t campaign) noexcept;
 
-// Calls f(group) for those asked for, in the order of their ids, at most `limit`.
+// Calls f(group) for the selected groups, in the order of their ids, at most `limit`.
 template <class F>
 void each_group(const Image& image, const Filter& filter, F f) noexcept {
     if (filter.ad_group != 0) {
@@ -68,7 +68,7 @@ void each_group(const Image& image, const Filter& filter, F f) noexcept {
     }
 }
 
-// Calls f(campaign) for those asked for that have a budget, at most `limit`.
+// Calls f(campaign) for the selected campaigns with a budget, at most `limit`.
 template <class F>
 void each_campaign(const Image& image, const Filter& filter, F f) noexcept {
     size_t shown = 0;

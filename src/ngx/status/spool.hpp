@@ -1,4 +1,4 @@
-// The spool in the status.
+// The spool in ads_status.
 #pragma once
 
 #include "core/base/bytes.hpp"

@@ -1,5 +1,5 @@
-// The published catalog as this worker reads it: pinned, so that it stays in memory until the
-// worker follows the next one.
+// This worker's view of the published catalog: pinned, so that it stays in memory until the worker
+// follows the next one.
 #pragma once
 
 #include <vector>
@@ -18,13 +18,13 @@ public:
     // No catalog has been published yet.
     bool empty() const noexcept { return generation_ == 0; }
     bool is_newest() const noexcept { return process_.zone().generation() == generation_; }
-    // Follows the newest catalog. What refers to the one before is no longer valid.
+    // Follows the newest catalog. References to the former one become invalid.
     void follow() noexcept;
 
     View& view() noexcept { return view_; }
     const Image& image() const noexcept { return view_.image(); }
 
-    // Where the counters of the image are in the state.
+    // The slots of the image's counters in the state.
     const Slots& slots() const noexcept { return slots_; }
     uint32_t slot_of(uint32_t group) const noexcept { return slots_.groups[group].counters; }
 
@@ -38,7 +38,7 @@ private:
     Process& process_;
     uint64_t generation_ = 0;
     View view_;
-    Slots slots_;  // the image's, or where those are of another state, these:
+    Slots slots_;  // those of the image, or if those are of another state, these:
     std::vector<GroupSlots> own_groups_;
     std::vector<CampaignSlots> own_campaigns_;
 };

@@ -13,7 +13,7 @@ namespace ads::ngx {
 class Worker;
 struct LiveListener;
 
-// Most campaigns in one `?campaigns=`.
+// The maximum number of campaigns in one `?campaigns=`.
 inline constexpr size_t kMostLiveCampaigns = 32;
 
 class LiveStreams {

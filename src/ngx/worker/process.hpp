@@ -1,5 +1,5 @@
-// Who this process is, and what it shares with the others of its node: the state, the zone, the
-// frequency caps and the clock.
+// The identity of this process, and what it shares with others of its node: the state, the zone,
+// the frequency caps and the clock.
 #pragma once
 
 #include <string>
@@ -18,11 +18,11 @@ public:
     ~Process();
     Process(const Process&) = delete;
 
-    // Takes a place in the state and a pin in the zone. False if the zone has no pin left:
-    // this worker cannot serve.
+    // Takes a slot in the state and a pin in the zone. False if the zone has no pin left: this
+    // worker cannot serve.
     bool enter(ngx_log_t* log) noexcept;
 
-    // The keeper gives back the place of a worker that it takes for dead: this takes another one.
+    // The keeper frees the slot of a worker that it considers dead: this takes another one.
     void keep_place() noexcept;
 
     bool may_serve() const noexcept { return place_ != kNone && pin_ != kNone; }
@@ -30,7 +30,7 @@ public:
     Millis now() const noexcept;
 
     bool is_exiting() const noexcept { return ngx_exiting || ngx_terminate || ngx_quit; }
-    // Whether no other configuration has taken over.
+    // Whether this is still the newest configuration.
     bool is_newest() const noexcept {
         return setup_.target.zone.head().epoch.load(std::memory_order_acquire) == setup_.epoch;
     }

@@ -1,5 +1,5 @@
-// Events of this worker: claimed in the state, written to the spool once per cycle of the event
-// loop, and counted when they are written.
+// The events of this worker: claimed in the state, written to the spool once per event loop cycle,
+// and counted after they are written.
 #pragma once
 
 #include <span>
@@ -23,7 +23,7 @@ public:
 
     void start();
 
-    // Claims the token's event, so that it is recorded once; the dedupe entry goes into its
+    // Claims the token's event, so that it is recorded once; the dedupe entry is stored in its
     // completion.
     Claim claim(const Token& token, uint32_t& entry) noexcept;
 
@@ -34,14 +34,14 @@ public:
     // Adds the event to the next write.
     void record(const Event& event, const Completion& completion) noexcept;
 
-    // One write for all events of the cycle; then they are counted.
+    // Writes all events of the cycle by one system call, then counts them.
     void flush() noexcept;
 
-    // Writes an event that nothing counts, after the others; false if that fails.
+    // Writes an event without a counter, after the others; false if that fails.
     bool write_alone(const Event& event) noexcept;
 
-    // What is due at a tick: tells the keeper which segments are complete, and closes one that
-    // the keeper asks for.
+    // Called at a tick: tells the keeper which segments are complete, and closes a segment if the
+    // keeper requests it.
     void tick() noexcept;
 
 private:
@@ -59,7 +59,7 @@ private:
     std::vector<Completion> completions_;  // of the buffered records
     Seconds last_drop_log_ = 0;
     Millis last_slow_write_ = 0;  // monotonic
-    bool writes_slow_ = false;    // as it was logged
+    bool writes_slow_ = false;    // as logged
     uint32_t live_left_ = 0;      // events still sampled for ads_live in this tick
 };
 

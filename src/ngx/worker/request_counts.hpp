@@ -1,5 +1,5 @@
-// What a worker counts of its requests, until it adds that to the state (at each tick) or writes a
-// summary of it into the spool (once a minute).
+// Counts a worker's requests, until they are added to the state (at each tick) or written to the
+// spool as a summary (once a minute).
 #pragma once
 
 #include <vector>
@@ -20,16 +20,16 @@ public:
     Traffic& traffic() noexcept { return traffic_; }
     // Of each placement, for the reports.
     Outcomes& outcomes() noexcept { return outcomes_; }
-    // Serves, for the health of delivery.
+    // Counts serves, for the health of delivery.
     uint64_t& serves() noexcept { return serves_; }
 
-    // A request for this placement: the traffic that pacing goes by.
+    // Counts a request for this placement: the traffic for pacing.
     void request(uint32_t placement) noexcept { requests_[placement]++; }
 
     // True for one request in 64: its targeting reasons are counted.
     bool samples_reasons() noexcept { return (++decisions_ & 63) == 0; }
 
-    // Placements are counted by their index in the image: before it changes, and after.
+    // Placements are counted by their index in the image: to be called before and after it changes.
     void leave(const Image& image) noexcept;
     void bind(const Image& image) noexcept;
 
@@ -37,8 +37,8 @@ public:
 
     // Whether an hour has ended: a summary never spans two.
     bool is_new_hour(Millis now) const noexcept { return now >= hour_end_; }
-    // Once a minute and at the end of an hour, or `now_anyway`. What cannot be written is kept for
-    // the next summary.
+    // Writes a summary once a minute, at the end of an hour, or if `now_anyway`. What cannot be
+    // written is kept for the next one.
     void summarize(const Image& image, Recorder& recorder, bool now_anyway) noexcept;
 
 private:

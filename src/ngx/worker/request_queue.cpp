@@ -25,19 +25,20 @@ void RequestQueue::start(ngx_log_t* log) noexcept {
     event_.handler = on_end_of_cycle;
 }
 
-ngx_int_t RequestQueue::defer(ngx_http_request_t* r, Work work) noexcept {
+ngx_int_t RequestQueue::defer(ngx_http_request_t* r, RequestHandler handler) noexcept {
     RequestCtx* ctx = context(r);
     if (ctx == nullptr) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
-    ctx->work = work;
+    ctx->handler = handler;
     put(r, ctx);
     return NGX_DONE;
 }
 
-ngx_int_t RequestQueue::hold(ngx_http_request_t* r, RequestCtx* ctx, Work then) noexcept {
-    ctx->work = nullptr;
-    ctx->then = then;
+ngx_int_t RequestQueue::hold(ngx_http_request_t* r, RequestCtx* ctx,
+                             RequestHandler after_write) noexcept {
+    ctx->handler = nullptr;
+    ctx->after_write = after_write;
     put(r, ctx);
     return NGX_DONE;
 }
@@ -55,18 +56,18 @@ void RequestQueue::on_end_of_cycle(ngx_event_t* event) {
     static_cast<RequestQueue*>(static_cast<ngx_connection_t*>(event->data)->data)->run();
 }
 
-// Others' requests and system calls have been since: the next one's memory is
-// fetched while this one is at work. (The queue's own head is no request, but it
-// may be fetched as well.)
+// Fetches the next request's memory while this one is processed: other requests and system calls
+// have displaced it. The head of the queue is not a request, but fetching it does no harm.
 static void prefetch_next(const ngx_queue_t* queue) noexcept {
     const auto* ctx = ngx_queue_data(ngx_queue_next(queue), RequestCtx, queue);
     __builtin_prefetch(ctx);
     __builtin_prefetch(&ctx->answer);
 }
 
-// A held request goes to the tail, behind the work that is left. When it is at the head, its event
-// and those of all that follow it are written. Answering may destroy other requests (streams of
-// one connection): each leaves the queue by its pool's cleanup, so only the head is looked at.
+// A held request goes to the tail, behind the requests still to be processed. When it reaches the
+// head, its events and those of all requests behind it are written. Sending a response may destroy
+// other requests (streams of one connection). Each leaves the queue in the cleanup of its pool, so
+// only the head is used here.
 void RequestQueue::run() noexcept {
     running_ = true;
     while (!ngx_queue_empty(&queue_)) {
@@ -77,8 +78,8 @@ void RequestQueue::run() noexcept {
         ctx->queued = false;
         ngx_http_request_t* r = ctx->request;
         ngx_connection_t* c = r->connection;
-        if (const Work work = ctx->work) {
-            const ngx_int_t rc = work(worker_, r, ctx);
+        if (const RequestHandler handler = ctx->handler) {
+            const ngx_int_t rc = handler(worker_, r, ctx);
             if (rc == NGX_DONE && ctx->queued) {
                 r->main->count--;  // held requests have their own count
                 continue;
@@ -86,8 +87,9 @@ void RequestQueue::run() noexcept {
             ngx_http_finalize_request(r, rc);
         } else {
             worker_.recorder.flush();
-            ngx_http_finalize_request(
-                r, ctx->then == nullptr ? send(r, ctx->answer) : ctx->then(worker_, r, ctx));
+            ngx_http_finalize_request(r, ctx->after_write == nullptr
+                                             ? send(r, ctx->answer)
+                                             : ctx->after_write(worker_, r, ctx));
         }
         ngx_http_run_posted_requests(c);
     }

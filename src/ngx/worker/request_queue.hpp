@@ -1,5 +1,5 @@
-// The requests of an event loop cycle: first each is processed, then one write of their events,
-// then the answers.
+// The requests of an event loop cycle. First each is processed, then their events are written by
+// one system call, then the responses are sent.
 #pragma once
 
 #include "ngx/request/answer.hpp"
@@ -16,14 +16,15 @@ public:
 
     void start(ngx_log_t* log) noexcept;
 
-    // Processes the request at the end of the cycle, after those before it: done in one go the
-    // code stays in the cache, between system calls it does not. The handler returns what this
-    // returns.
-    ngx_int_t defer(ngx_http_request_t* r, Work work) noexcept;
+    // Runs `handler` at the end of the cycle. Requests that are processed one after another,
+    // without system calls between them, find the code in the processor's cache. The HTTP handler
+    // returns what this returns.
+    ngx_int_t defer(ngx_http_request_t* r, RequestHandler handler) noexcept;
 
-    // Holds the request until its events are written; what is to be done then is the answer, if it
-    // is nothing else. The work returns what this returns.
-    ngx_int_t hold(ngx_http_request_t* r, RequestCtx* ctx, Work then = nullptr) noexcept;
+    // Holds the request until its events are written, then runs `after_write` or sends the answer.
+    // The request handler returns what this returns.
+    ngx_int_t hold(ngx_http_request_t* r, RequestCtx* ctx,
+                   RequestHandler after_write = nullptr) noexcept;
 
 private:
     static void on_end_of_cycle(ngx_event_t* event);
@@ -31,7 +32,7 @@ private:
     void run() noexcept;
 
     Worker& worker_;
-    ngx_queue_t queue_;  // first those whose work is to be done, then those that are held
+    ngx_queue_t queue_;  // first the requests to be processed, then the held ones
     bool running_ = false;
     ngx_event_t event_{};
     ngx_connection_t connection_{};  // required for events

@@ -1,5 +1,5 @@
-// The emergency stop: a list in the state folder that each worker follows on its own, whatever
-// becomes of PostgreSQL and the catalog.
+// The emergency stop: a list in the state folder that each worker follows by itself, independent of
+// PostgreSQL and the catalog.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ public:
     // Reads the list for the first time. Only a worker that `logs` writes to the error log.
     void start(const Process& process, bool logs);
 
-    // Reads the list again if it has changed; true if so: apply() it.
+    // Reads the list again if it has changed; true: call apply().
     bool follow(const Process& process, ngx_uint_t level) noexcept;
 
     // Closes the ad groups of the image that the list stops.
@@ -29,7 +29,7 @@ public:
         const uint32_t entry = by_campaign_.empty() ? kNone : by_campaign_[campaign];
         return entry == kNone ? nullptr : &list_.stops()[entry];
     }
-    // How many ad groups an entry stops.
+    // The number of ad groups that an entry stops.
     uint32_t ad_groups_of(size_t entry) const noexcept {
         return entry < ad_groups_.size() ? ad_groups_[entry] : 0;
     }

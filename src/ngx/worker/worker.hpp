@@ -24,11 +24,11 @@ public:
     // This process's worker, or nullptr. Handlers call it once and pass it on.
     static Worker* current() noexcept;
 
-    // False without a pin for this worker, which then serves nothing.
+    // False if there is no pin for this worker, which then serves nothing.
     bool start(ngx_log_t* log);
 
-    // The catalog as of now; false before the first one is published. What was read of an earlier
-    // one is no longer valid.
+    // Updates the view of the catalog; false before the first one is published. References to an
+    // earlier one become invalid.
     bool refresh() noexcept;
 
     // Called five times a second.
@@ -48,7 +48,7 @@ public:
     RequestQueue requests{*this};
     LiveStreams live{*this};
 
-    // Of the user agents seen last.
+    // Keyed hashes of recent user agents.
     DeviceCache devices;
     AgentHashes agents;  // by the signer
 
@@ -65,10 +65,10 @@ private:
     Millis last_list_check_ = 0;     // monotonic
 };
 
-// Does the work at the end of the event loop cycle, see RequestQueue; 503 without a worker.
-inline ngx_int_t defer(ngx_http_request_t* r, Work work) noexcept {
+// Runs `handler` at the end of the event loop cycle, see RequestQueue; 503 without a worker.
+inline ngx_int_t defer(ngx_http_request_t* r, RequestHandler handler) noexcept {
     Worker* worker = Worker::current();
-    return worker == nullptr ? NGX_HTTP_SERVICE_UNAVAILABLE : worker->requests.defer(r, work);
+    return worker == nullptr ? NGX_HTTP_SERVICE_UNAVAILABLE : worker->requests.defer(r, handler);
 }
 
 }  // namespace ads::ngx

@@ -59,7 +59,7 @@ complete answer; a text that it returns makes the request a failed one.
     spool($ngx)                all events on disk, by id
     status($ngx, $query)       /console/status, decoded
     group($ngx, $id)           its counters there
-    settled($ngx, @pids)       waits until what those dead workers left is taken over
+    await_recovery($ngx, @pids) waits until the keeper has recovered what those dead workers left
     stop_unanswered($ngx, $t)  stops a worker (SIGSTOP) whose event is written, but neither
                                counted nor answered: { pid, path, segment, conn }
     memory($pid)               { anon, rss, maps, fds }: kB, kB, numbers
@@ -83,7 +83,7 @@ use AdsTest::Clock ();
 use AdsTest::Nginx qw(wait_until slow alive);
 use AdsTest::Process ();
 
-our @EXPORT = qw(ads_nginx catalog template pixels serves mixed each_of pixel event_of spool status group settled
+our @EXPORT = qw(ads_nginx catalog template pixels serves mixed each_of pixel event_of spool status group await_recovery
     stop_unanswered memory same_events long wait_until median);
 
 use constant SECRET => '8f1d0c5b7ae94236f0b8d1c25e6a97341b7c9de2f5a0836419de72bc50af3e68';
@@ -278,13 +278,13 @@ sub group {
     return status($ngx, "?ad_group=$id")->{ad_groups}[0];
 }
 
-# Each of the dead workers is named once in the log, when its claims are settled.
-sub settled {
+# The log names each dead worker once, when its claims are completed or released.
+sub await_recovery {
     my ($ngx, @pids) = @_;
     return wait_until {
         my $log = $ngx->error_log;
         return !grep { $log !~ /ads: worker $_ is gone/ } @pids;
-    } 15, "workers @pids to be settled";
+    } 15, "recovery of workers @pids";
 }
 
 # Sends a pixel and stops its worker a moment later, again and again, until it

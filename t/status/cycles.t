@@ -1,4 +1,4 @@
-# No turn of a worker's event loop may use more than 5 ms of CPU, whatever is asked of it: all
+# No cycle of a worker's event loop may use more than 5 ms of CPU, whatever the request: all
 # other requests of that worker wait meanwhile. By the CPU time of its thread, so that a busy
 # machine does not matter; with 100,000 ad groups.
 use strict;
@@ -14,8 +14,8 @@ plan skip_all => 'the CPU time of a worker under valgrind says nothing' if $ENV{
 my $most  = 5_000;                                          # microseconds
 my $clock = "location = /clock { ads_test_clock; }\n";
 
-# The longest turn of a worker since this was last asked of it.
-sub longest_turn { my ($conn) = @_; return 0 + $conn->request('GET', '/clock?turn')->{body} }
+# The longest cycle of a worker since the last call.
+sub longest_cycle { my ($conn) = @_; return 0 + $conn->request('GET', '/clock?cycle')->{body} }
 
 # --- requests -----------------------------------------------------------------
 
@@ -29,25 +29,25 @@ is status($ngx, '?limit=0')->{catalog}{ad_groups}, 100_000, '100,000 ad groups';
 my $conn = $ngx->connection;
 
 # The first time pages are mapped: that is not what is measured.
-sub turn_of {
+sub cycle_of {
     my ($path) = @_;
     my @status = map { $conn->request('GET', $path)->{status} } 1, 2;
-    longest_turn($conn);
+    longest_cycle($conn);
     push @status, map { $conn->request('GET', $path)->{status} } 1 .. 3;
     is "@status", '200 200 200 200 200', "$path is answered";
-    my $took = longest_turn($conn);
+    my $took = longest_cycle($conn);
     note "$path: $took us of CPU";
     return $took;
 }
 
-cmp_ok turn_of('/spot/serve?placement=bench'), '<=', $most, 'a serve';
-cmp_ok turn_of('/spot/serve?placement=bench&debug=1'), '<=', $most, 'debug=1 with 30,000 candidates';
+cmp_ok cycle_of('/spot/serve?placement=bench'), '<=', $most, 'a serve';
+cmp_ok cycle_of('/spot/serve?placement=bench&debug=1'), '<=', $most, 'debug=1 with 30,000 candidates';
 my ($debug) = @{ JSON::PP::decode_json($conn->request('GET', '/spot/serve?placement=bench&debug=1')->{body})->{debug} };
 my $shown = @{ $debug->{candidates} };
 ok $shown == 2000 || $shown == 2001, 'which shows 2,000 of them, and the one that is served' or diag $shown;
 cmp_ok $debug->{left_out} + $shown, '>', 29_000, 'and counts the others';
-cmp_ok turn_of('/detail?format=prometheus'), '<=', $most, 'a Prometheus scrape of ad groups';
-cmp_ok turn_of('/console/status?format=prometheus'), '<=', $most, 'a Prometheus scrape of 5,000 campaigns';
+cmp_ok cycle_of('/detail?format=prometheus'), '<=', $most, 'a Prometheus scrape of ad groups';
+cmp_ok cycle_of('/console/status?format=prometheus'), '<=', $most, 'a Prometheus scrape of 5,000 campaigns';
 $conn->close;
 $ngx->stop;
 is_deeply [ $ngx->problems ], [], 'clean log and exit';
@@ -64,12 +64,12 @@ my $record = substr $text, 32, 8 + unpack 'V', substr $text, 32, 4;
 open my $out, '>>:raw', $segment or die "$segment: $!";
 print {$out} $record x ((60 << 20) / length $record);
 close $out or die "$segment: $!";
-longest_turn($conn{$other});
+longest_cycle($conn{$other});
 $ngx->kill_worker(pid => $victim);
-settled($ngx, $victim);
-my $took = longest_turn($conn{$other});
+await_recovery($ngx, $victim);
+my $took = longest_cycle($conn{$other});
 note "adoption of 60 MB: $took us of CPU";
-cmp_ok $took, '>', 0, 'the turns are measured';
+cmp_ok $took, '>', 0, 'cycles are measured';
 cmp_ok $took, '<=', $most, 'adoption of a segment of 60 MB';
 $ngx->stop;
 is_deeply [ $ngx->problems(allow => [qr/exited on signal 9/]) ], [], 'clean log and exit';
