@@ -196,10 +196,15 @@ BEGIN
     END IF;
 
     -- Billing locks the walls until the end of the transaction, and other nodes wait for them: it comes
-    -- last, unless some events may be late. If that turns out only then, the rest is done again.
+    -- last, unless some events may be late. If that turns out only then, the rest is done again. One
+    -- that bills first excludes the others, or they would wait for each other in a circle.
     LOOP
         BEGIN
+            IF in_fleet AND NOT bill_first THEN
+                PERFORM pg_advisory_xact_lock_shared(1633972065, 3);
+            END IF;
             IF bill_first THEN
+                PERFORM pg_advisory_xact_lock(1633972065, 3);
                 FOREACH place IN ARRAY ads.bill_events(walls) LOOP
                     in_invalid[place] := array_position(reasons, 'late');
                     in_price[place] := 0;
