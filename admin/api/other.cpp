@@ -4,7 +4,9 @@
 #include "api/openapi.hpp"
 #include "api/route.hpp"
 #include "lib/diagnosis/node_status.hpp"
+#include "lib/fleet/fleet.hpp"
 #include "lib/manage/history.hpp"
+#include "lib/manage/manage.hpp"
 #include "version.hpp"
 
 namespace ads::api {
@@ -13,6 +15,8 @@ using admin::number_json;
 using admin::text_json;
 
 namespace {
+
+constexpr size_t kMostLimits = 200;
 
 Response me(Call& call) {
     Json root(json_object());
@@ -65,6 +69,39 @@ Response health(Call& call) {
     return {200, std::move(root)};
 }
 
+// Nodes that share limits, and what each holds of them.
+Response fleet(Call& call) {
+    auto& database = call.connections.reading();
+    Json root(json_object());
+    json_t* nodes = json_array();
+    for (const auto& node : admin::fleet_nodes(database)) {
+        json_array_append_new(nodes, admin::fleet_node_json(node));
+    }
+    json_object_set_new(root.get(), "nodes", nodes);
+    json_t* limits = json_array();
+    for (const auto& limit : admin::shared_limits(database)) {
+        // Of a large fleet those in need, which come first.
+        if (json_array_size(limits) == kMostLimits) {
+            break;
+        }
+        json_array_append_new(limits, admin::shared_limit_json(limit));
+    }
+    json_object_set_new(root.get(), "limits", limits);
+    return {200, std::move(root)};
+}
+
+// What became of the requests for a placement; "" is an ad.
+Response outcomes(Call& call) {
+    auto& database = call.connections.reading();
+    admin::version_of(database, admin::Kind::placement, call.id);  // 404 if there is none
+    const std::string text = database.value(
+        "SELECT coalesce(json_agg(to_json(list)), '[]') FROM (SELECT outcome, "
+        "sum(requests)::bigint AS requests FROM ads.placement_hours WHERE placement = $1 AND "
+        "hour > ads.now() - interval '24 hours' GROUP BY 1 ORDER BY 2 DESC) list",
+        {call.id});
+    return {200, Json(json_loadb(text.data(), text.size(), 0, nullptr))};
+}
+
 Response description(Call& call) {
     return {200, openapi(call.config.prefix)};
 }
@@ -96,6 +133,24 @@ void add_other_routes(std::vector<Route>& table) {
     table.push_back(
         {"GET", "/health", "health", "PostgreSQL and the node", kViews, {}, nullptr, "Health"});
     table.back().run = health;
+    table.push_back({"GET",
+                     "/fleet",
+                     "fleet",
+                     "The nodes of a fleet, and the limits that they share",
+                     kViews,
+                     {},
+                     nullptr,
+                     "Fleet"});
+    table.back().run = fleet;
+    table.push_back({"GET",
+                     "/placements/{id}/outcomes",
+                     "outcomesPlacement",
+                     "What became of its requests in the last 24 hours",
+                     kViews,
+                     {},
+                     nullptr,
+                     "Outcomes"});
+    table.back().run = outcomes;
     table.push_back({"GET",
                      "/openapi.json",
                      "openapi",

@@ -82,6 +82,19 @@ constexpr std::string_view kOwn = R"json({
     "node": {"type": ["object", "null"]},
     "node_error": {"type": ["string", "null"]}}},
 
+"Fleet": {"type": "object", "additionalProperties": false, "required": ["nodes", "limits"],
+    "properties": {
+    "nodes": {"type": "array", "items": {"type": "object",
+        "required": ["node", "name", "version", "generation", "exactness", "state",
+            "silent_seconds", "limits"], "properties": {
+        "state": {"type": "string", "enum": ["active", "silent", "forgotten"]}}}},
+    "limits": {"type": "array", "items": {"type": "object",
+        "required": ["kind", "id", "unit", "limit", "used", "held", "stranded", "free"]}}}},
+"Outcomes": {"type": "array", "items": {"type": "object", "additionalProperties": false,
+    "required": ["outcome", "requests"], "properties": {
+    "outcome": {"type": "string", "description": "Empty: an ad; else why there was none"},
+    "requests": {"type": "integer"}}}},
+
 "Figures": {"type": "object",
     "required": ["requests", "unfilled", "fill_rate", "serves", "impressions", "viewables",
         "viewable_rate", "clicks", "ctr", "conversions", "invalid", "spend_cents", "ecpm_cents"],

@@ -55,7 +55,7 @@ GRANT EXECUTE ON FUNCTION
     ads.report_key(text, ads.event_hours, text, timestamp), ads.report_name(text, text),
     ads.report(text, timestamptz, timestamptz, bigint, text, text, text, interval),
     ads.elapsed(timestamptz, timestamptz), ads.campaign_delivery(), ads.ad_group_delivery(),
-    ads.recent_spend(bigint), ads.forecast(bigint)
+    ads.recent_spend(bigint), ads.forecast(bigint), ads.day_number(date), ads.fleet_status(), ads.fleet_wall_status()
     TO ads_report;
 
 -- Operators: they pause, resume and move budgets, through the functions that import uses. Those need

@@ -62,7 +62,7 @@ test('Today, without an API', async tab => {
 
 test('Health', async tab => {
   await open(tab, '#/health');
-  await tab.page.getByText('Generation', {exact: true}).waitFor();
+  await tab.page.getByText('Generation', {exact: true}).first().waitFor();
   await looked(tab, 'health');
 }, as('viewer'));
 
@@ -129,6 +129,16 @@ test('Today equals the report of PostgreSQL at rest, and the node', async tab =>
   });
   ok(books().impressions > 20, 'there were impressions');
   ok((await page.locator('.source').allInnerTexts()).some(text => /^PostgreSQL · (now|\d+ s old)$/.test(text)), 'the source and its age');
+}, as('viewer'));
+
+test('Health shows the nodes of a fleet, and a placement why it got no ad', async tab => {
+  const {page} = tab;
+  await open(tab, '#/health');
+  await page.getByText('All active nodes serve generation 7.').waitFor();
+  ok(/web2.*silent/s.test(await page.locator('tr', {hasText: 'web2'}).innerText()), 'the silent one');
+  await looked(tab, 'health-fleet');
+  await open(tab, '#/placement/side');
+  await page.locator('tr', {hasText: 'pacing'}).getByText('300', {exact: true}).waitFor();
 }, as('viewer'));
 
 test('a chart has its finding, and a table behind it', async tab => {
@@ -224,7 +234,7 @@ test('a campaign is created, re-budgeted, started, paused, cloned and archived',
 test('why a campaign is not served, and put right from there', async tab => {
   const {page} = tab;
   await open(tab);
-  await page.locator('campaign-list tr', {hasText: 'Blocked'}).getByText('under pace').click();
+  await page.locator('campaign-list tr', {hasText: 'Blocked'}).getByText('Why?').click();
   await page.locator('.problems').getByText('geos').first().waitFor();
   await page.locator('.problems').getByRole('link', {name: 'Change it'}).first().click();
   await until('the field that is the cause has the focus', () => page.evaluate(() => document.activeElement?.name === 'targeting.geos'));

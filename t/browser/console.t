@@ -61,6 +61,12 @@ AdsTest::Nginx::wait_until(sub { scalar fetch_ads($api->{ngx}, 'placement=top') 
 # Traffic of today, so that there are figures.
 system($^X, 'scripts/visitors', "http://127.0.0.1:$port/spot/serve", '--placements', 'top,side,empty', '--rate', 60, '--seconds', 6, '--quiet') == 0 or die 'visitors';
 
+# A fleet, as PostgreSQL has it.
+$pg->run(q{INSERT INTO ads.fleet_nodes (node, instance, protocol, about, joined_at, seen_at) VALUES
+    (1, 1, 1, '{"name": "web1", "version": "0.1.0", "generation": "7", "exactness": "exact"}', now(), now() + interval '1 day'),
+    (2, 2, 1, '{"name": "web2", "version": "0.1.0", "generation": "6", "exactness": "exact"}', now(), now() - interval '1 hour')});
+$pg->run(q{INSERT INTO ads.placement_hours (hour, placement, outcome, requests) SELECT date_trunc('hour', now()) - interval '2 hours', 'side', * FROM (VALUES ('', 700), ('pacing', 300)) o});
+
 # The same node without an API: what the zone knows.
 my $alone = AdsTest::Api->new(console => 1, alone => 1, catalog => "$folder/catalog.json");
 AdsTest::Browser::run($node, 't/browser/console.mjs', SITE => $site, BROWSER => $browser, ALONE => 'http://localhost:' . $alone->{ngx}->port, CONNINFO => $pg->conninfo,

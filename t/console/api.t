@@ -41,6 +41,9 @@ system($command, 'import', '--db', $pg->conninfo, "$folder/catalog.json") == 0 o
 $pg->run(q{INSERT INTO ads.event_hours (hour, campaign_id, ad_group_id, creative_id, placement, country, device, type, invalid, events, price_micro)
     SELECT date_trunc('hour', now()) - interval '1 day', c, c * 10 + 1, c * 100 + 11, 'top', 'DE', 'mobile', 'impression', '', 100 * c, 1000000 FROM generate_series(1, 2) c});
 
+$pg->run(q{INSERT INTO ads.placement_hours (hour, placement, outcome, requests)
+    SELECT date_trunc('hour', now()), 'top', * FROM (VALUES ('', 7), ('pacing', 3)) o});
+
 my $api = AdsTest::Api->new(pg => $pg);
 sub call { return $api->call(@_) }
 is $api->{mode}, 0660, 'the socket is for its group';
@@ -167,13 +170,15 @@ my $audit = done('audit', undef, 200, query => 'actor=admin&limit=5');
 is_deeply { map { $_->{actor} => 1 } @$audit }, { admin => 1 }, 'edits are of the user that nginx names';
 done('audit', undef, 200, query => "before=$audit->[-1]{version}");
 done('health', undef, 200);
+is_deeply done('fleet', undef, 200), { nodes => [], limits => [] }, 'no fleet';
+is_deeply done('outcomesPlacement', 'top', 200), [ { outcome => '', requests => 7 }, { outcome => 'pacing', requests => 3 } ], 'what became of requests';
 is_deeply done('me', undef, 200)->{role}, 'admin', 'the identity of the caller';
 done('openapi', undef, 200);
 is_deeply [ grep { !$called{$_} } sort keys %operations ], [], 'every operation was called';
 
 # ---- every operation for every role --------------------------------------------------------
 
-my $reads   = qr/^(?:list|get|history|analyze|report|forecast|why|decide|health|me$|openapi)/;
+my $reads   = qr/^(?:list|get|history|analyze|report|forecast|why|decide|health|fleet|outcomes|me$|openapi)/;
 my $own     = qr/^(?:list(?:Campaigns|AdGroups|Creatives)|get(?:Campaign|AdGroup|Creative|Experiment)|analyzeExperiment|report|forecastCampaign|me|openapi)$/;
 my %allowed = (
     viewer   => sub { $_[0] =~ $reads },

@@ -137,7 +137,7 @@ class AdGroupPage extends View {
   private form(group: AdGroup): TemplateResult {
     const list = members((this.placements.value ?? []).map(({id}) => id));
     return editForm({
-      title: 'Terms', save: 'Save', method: 'PATCH', path: `/ad-groups/${group.id}`, version: this.object.version,
+      title: `Ad group ${group.id}`, save: 'Save', method: 'PATCH', path: `/ad-groups/${group.id}`, version: this.object.version,
       fields: fieldsOf(list, group), body: values => patchOf(list, group, values), command: values => lineOf(`nginx-ads ad-group update ${group.id}`, list, group, values),
       saved: this.done, cancel: this.done,
     });

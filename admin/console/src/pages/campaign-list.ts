@@ -2,6 +2,7 @@
 import {money, share, span} from '../core/format.ts';
 import {campaignRows} from '../core/names.ts';
 import {forecastOf, spendBand, type Forecast} from '../core/report.ts';
+import {address} from '../core/router.ts';
 import {session} from '../core/session.ts';
 import {fullStatus, type CampaignStatus, type GroupStatus} from '../core/status.ts';
 import type {Poll} from '../core/poll.ts';
@@ -124,7 +125,7 @@ class CampaignList extends View {
     const ends: Column<Row> = {name: 'Ends', by: row => row.end, wide: true, cell: row => row.end === null ? 'open' : row.end < Date.now() ? 'ended' : `in ${span((row.end - Date.now()) / 1000)}`};
     return [
       {name: 'Campaign', by: row => row.name, cell: row => html`<a href="#/campaign/${row.id}">${row.name}</a>${row.advertiser ? html`<span class="cell-note">${row.advertiser}</span>` : nothing}`},
-      {name: 'Pace', by: row => order[row.word], cell: row => row.word === 'under' && !session.may('whyCampaign') && managed ? pace(row.word) : row.word === 'under' || row.word === 'stopped' ? html`<a class="plain" href="#/why/${`campaign-${row.id}`}" title="Why?">${pace(row.word)}</a>` : pace(row.word)},
+      {name: 'Pace', by: row => order[row.word], cell: row => html`${pace(row.word)}${(row.word === 'under' || row.word === 'stopped') && (session.may('whyCampaign') || !managed) ? html` <a href=${address('why', `campaign-${row.id}`)} aria-label="Why is ${row.name} ${row.word === 'under' ? 'under pace' : 'stopped'}?">Why?</a>` : nothing}`},
       {name: 'Delivered', by: row => row.delivered, cell: row => html`${row.progress}${row.delivered === null ? nothing : bar(row.delivered, row.aim, row.word)}`},
       {name: 'At risk', number: true, wide: true, title: 'what even delivery would have brought by now, and this campaign has not', by: row => row.risk, cell: row => row.risk > 0 ? money(row.risk) : '–'},
       ...managed ? [{name: 'At the end', number: true, title: 'if the last 7 days continue', cell: (row: Row) => this.atEnd(row)} satisfies Column<Row>, ends] : [],

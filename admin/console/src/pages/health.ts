@@ -1,13 +1,16 @@
 // Health: does the node serve the right catalog, are events safe, how far is it to the limits.
-import {bytes, count, ratio, share, span} from '../core/format.ts';
+import {bytes, count, money, plural, ratio, share, span} from '../core/format.ts';
+import {poll} from '../core/poll.ts';
 import {nodeProblems} from '../core/problems.ts';
+import {session} from '../core/session.ts';
 import {nodeStatus, type NodeStatus} from '../core/status.ts';
+import type {Store} from '../core/store.ts';
 import {bar} from '../ui/chart.ts';
 import {problemList} from '../ui/problems.ts';
 import {source, waiting} from '../ui/source.ts';
 import {facts, table} from '../ui/table.ts';
 import {command, commandLine} from '../ui/command.ts';
-import {define, html, View, type TemplateResult} from '../ui/view.ts';
+import {define, html, nothing, View, type TemplateResult} from '../ui/view.ts';
 
 const types = ['serve', 'impression', 'viewable', 'click', 'conversion'];
 const reasons: Record<string, string> = {
@@ -17,11 +20,76 @@ const reasons: Record<string, string> = {
 };
 const signNames: Record<string, string> = {serves_per_impression: 'Ads served per impression', pixel_delay_s: 'Median time from serve to impression, s', limits_passed: 'Budgets and caps exceeded'};
 
+interface FleetNode {
+  node: number;
+  name: string;
+  version: string;
+  generation: string;
+  exactness: string;
+  state: 'active' | 'silent' | 'forgotten';
+  silent_seconds: number;
+  limits: number;
+}
+
+interface SharedLimit {
+  kind: 'impressions' | 'clicks' | 'budget' | 'anonymous';
+  id: number;
+  name: string;
+  day: string | null;
+  unit: 'micro_cents' | 'count';
+  limit: number;
+  used: number;
+  held: number;
+  stranded: number;
+  free: number;
+}
+
+interface Fleet {
+  nodes: FleetNode[];
+  limits: SharedLimit[];
+}
+
 class HealthPage extends View {
   private readonly node = nodeStatus();
+  private readonly fleet = poll<Fleet>('PostgreSQL', 'api/fleet', 5000);
 
-  protected override stores() {
-    return [this.node];
+  protected override stores(): Store<unknown>[] {
+    return [this.node, ...session.may('fleet') ? [this.fleet] : []];
+  }
+
+  private nodes(): TemplateResult | typeof nothing {
+    const {nodes = [], limits = []} = this.fleet.value ?? {};
+    const known = nodes.filter(({state}) => state !== 'forgotten');
+    if (known.length === 0) {
+      return nothing;
+    }
+    const generations = new Set(known.filter(({state}) => state === 'active').map(({generation}) => generation));
+    const units = ({unit}: SharedLimit, n: number) => unit === 'micro_cents' ? money(n / 1e6) : count(n);
+    const short = limits.filter(({stranded}) => stranded > 0);
+    const silent = known.filter(({state}) => state === 'silent');
+    return html`<section class="section"><div class="section-head"><h2>Nodes</h2>${source(this.fleet)}</div>
+      <p>${generations.size > 1 ? html`<b>The active nodes serve ${generations.size} generations of the catalog.</b> One is a second or so behind after an edit; for longer, look at its error log.` : html`All active nodes serve generation ${[...generations][0] ?? '–'}.`}</p>
+      ${table({
+        caption: 'Nodes of the fleet', rows: known, identify: row => row.node,
+        columns: [
+          {name: 'Node', by: row => row.name, cell: row => html`${row.name || row.node}<span class="cell-note">${row.version}</span>`},
+          {name: 'State', by: row => row.state, cell: row => html`<span class="chip ${row.state === 'active' ? 'ok' : 'alert'}">${row.state}</span>`},
+          {name: 'Called', number: true, by: row => row.silent_seconds, cell: row => `${span(row.silent_seconds)} ago`},
+          {name: 'Generation', number: true, cell: row => row.generation},
+          {name: 'Limits', cell: row => row.exactness},
+          {name: 'Holds rights of', number: true, wide: true, cell: row => plural(row.limits, 'limit')},
+        ],
+      })}
+      ${short.length ? html`<h3 class="spaced">Stranded on silent nodes</h3>${table({
+        caption: 'Limits that are short', rows: short, identify: row => `${row.kind}-${row.id}-${row.day}`,
+        columns: [
+          {name: 'Limit', cell: row => html`${row.name || row.id}<span class="cell-note">${row.kind}${row.day ? ', today' : ', in all'}</span>`},
+          {name: 'Of', number: true, cell: row => units(row, row.limit)},
+          {name: 'Used', number: true, cell: row => units(row, row.used)},
+          {name: 'Stranded', number: true, cell: row => html`<b>${units(row, row.stranded)}</b>`},
+          {name: 'Free', number: true, cell: row => units(row, row.free)},
+        ],
+      })}<p class="dim">Start the node again: it gives back what it does not need. If it is lost for good:</p>${silent.map(node => command(commandLine('fleet', 'forget', node.name || node.node)))}` : nothing}</section>`;
   }
 
   private catalog({catalog, keeper}: NodeStatus): TemplateResult {
@@ -93,7 +161,7 @@ class HealthPage extends View {
     return html`<div class="head"><h1>Health</h1></div>
       ${node ? html`${problemList(nodeProblems(node), 'Nothing is wrong with this node.')}
         <div class="columns even">${this.catalog(node)}${this.events(node)}${this.room(node)}${this.signs(node)}</div>
-        ${this.traffic(node)}
+        ${this.nodes()}${this.traffic(node)}
         <section class="section"><h2>The same in a terminal</h2>${command(commandLine('doctor', '--status-url', new URL('status', document.baseURI).href))}</section>` : waiting(this.node)}`;
   }
 }

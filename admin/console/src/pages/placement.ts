@@ -52,14 +52,10 @@ const embed = (id: string): TemplateResult => html`<section class="section"><div
   <p>With <b>insertion</b>: the same element; nginx fills it while it sends the page.</p>${copyable(`location / { ads_inject on; }\n\n<page-spot placement="${id}"></page-spot>`, 'insertion')}
   <p class="dim">The addresses are those of your ads_tag, ads_slots_css and ads_base.</p></section>`;
 
-const unfilledTable = (): TemplateResult => {
-  const {value} = live;
-  if (!value) {
-    return waiting(live);
-  }
-  const all = Object.values(value.unfilled).reduce((sum, n) => sum + n, 0);
+const unfilledTable = (unfilled: Record<string, number>): TemplateResult => {
+  const all = Object.values(unfilled).reduce((sum, n) => sum + n, 0);
   return table({
-    caption: 'Why placements got no ad', rows: Object.entries(value.unfilled).filter(([, n]) => n > 0).sort((a, b) => b[1] - a[1]), identify: ([name]) => name, empty: 'Every placement that was asked for got an ad.',
+    caption: 'Why placements got no ad', rows: Object.entries(unfilled).filter(([, n]) => n > 0).sort((a, b) => b[1] - a[1]), identify: ([name]) => name, empty: 'Every placement that was asked for got an ad.',
     columns: [
       {name: 'No ad because of', cell: ([name]) => html`${name.replaceAll('_', ' ')}<span class="cell-note">${noAd[name] ?? ''}</span>`},
       {name: 'Placements', number: true, cell: ([, n]) => count(n)},
@@ -78,6 +74,7 @@ class PlacementPage extends View {
   private rivals!: Poll<Competitor[]>;
   private today!: Poll<Report>;
   private by!: Poll<Report>;
+  private outcomes!: Poll<{outcome: string; requests: number}[]>;
 
   protected override stores(): Store<unknown>[] {
     const id = this.placement;
@@ -85,8 +82,9 @@ class PlacementPage extends View {
     this.object = poll('PostgreSQL', `api/placements/${encodeURIComponent(id)}`, every);
     this.rivals = poll('PostgreSQL', `api/ad-groups?placement=${encodeURIComponent(id)}&status=active`, every);
     this.today = todayReport({placement: id});
+    this.outcomes = poll('PostgreSQL', `api/placements/${encodeURIComponent(id)}/outcomes`, every);
     this.by = report({by: 'campaign', from: 'today', placement: id});
-    const pg = !session.managed ? [] : id ? [this.object, this.rivals, this.today, this.by] : [this.list];
+    const pg = !session.managed ? [] : id ? [this.object, this.rivals, this.today, this.by, this.outcomes] : [this.list];
     return [...session.managed ? [this.campaigns] : [], ...session.seesNode ? [live, ...session.managed ? [] : [this.node]] : [], ...pg];
   }
 
@@ -115,7 +113,7 @@ class PlacementPage extends View {
             {name: 'Its curve of the week', cell: row => row.warm ? 'learned' : 'learning'},
           ],
         }) : waiting(this.node)}</section>
-      ${session.seesNode ? html`<section class="section"><div class="section-head"><h2>Without an ad</h2><span class="dim">all placements of this node, since its state was created</span>${source(live)}</div>${unfilledTable()}</section>` : nothing}`;
+      ${session.seesNode ? html`<section class="section"><div class="section-head"><h2>Without an ad</h2><span class="dim">all placements of this node, since its state was created</span>${source(live)}</div>${live.value ? unfilledTable(live.value.unfilled) : waiting(live)}</section>` : nothing}`;
   }
 
   // ---- one ----
@@ -179,6 +177,7 @@ class PlacementPage extends View {
           ['Size', row.width ? `${row.width}×${row.height}` : 'any'], ['Types', row.types?.join(', ') || 'all'],
           ['Chooses by', row.select ?? 'weight'], ['Floor', row.floor_cents ? `${money(row.floor_cents)} eCPM` : 'none'],
         ])}${command(commandLine('placement', 'show', row.id))}</section></div>
+      <section class="section"><div class="section-head"><h2>Without an ad</h2><span class="dim">last 24 hours</span>${source(this.outcomes)}</div>${this.outcomes.value ? unfilledTable(Object.fromEntries(this.outcomes.value.filter(({outcome}) => outcome).map(({outcome, requests}) => [outcome, requests]))) : waiting(this.outcomes)}</section>
       <section class="section"><div class="section-head"><h2>Who competes</h2>${source(this.rivals)}</div>${this.competition()}</section>${embed(row.id)}`;
   }
 

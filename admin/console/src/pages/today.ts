@@ -164,7 +164,7 @@ class TodayPage extends View {
 
   protected override render(): TemplateResult {
     return html`<div class="head"><h1>Today</h1></div>
-      ${this.problems()}
+      ${session.seesNode || session.may('why') ? this.problems() : nothing}
       <section class="section" aria-label="Figures">${session.managed ? this.managedTiles() : this.nodeTiles()}</section>
       <section class="section"><div class="section-head"><h2>Campaigns</h2></div><campaign-list></campaign-list></section>
       ${session.managed ? html`<section class="section">${this.curve()}</section>` : nothing}
