@@ -52,9 +52,18 @@ RETURNS int[] STABLE LANGUAGE sql SET search_path = pg_catalog, ads, pg_temp AS 
         JOIN ads.fleet_walls w ON w.kind = s.kind AND w.id = s.id AND w.day = s.day
         WHERE s.node IS NULL AND s.amount > w.units - w.settled - (
             SELECT coalesce(sum(greatest(x.got - x.gave, x.billed)), 0) FROM ads.fleet_accounts x
+            WHERE x.kind = s.kind AND x.id = s.id AND x.day = s.day)),
+    -- Nodes hold more than there is.
+    exhausted AS (
+        SELECT s.kind, s.id, s.day FROM (SELECT s.kind, s.id, s.day, sum(s.amount) AS amount FROM s GROUP BY 1, 2, 3) s
+        JOIN ads.fleet_walls w ON w.kind = s.kind AND w.id = s.id AND w.day = s.day
+        WHERE s.amount > w.highest - w.settled - (
+            SELECT coalesce(sum(x.billed), 0) FROM ads.fleet_accounts x
             WHERE x.kind = s.kind AND x.id = s.id AND x.day = s.day))
     SELECT coalesce(array_agg(DISTINCT p.place), '{}')
-    FROM contested c JOIN p ON p.kind = c.kind AND p.id = c.id AND p.day = c.day AND (p.node = c.node OR NOT p.open)
+    FROM (SELECT c.kind, c.id, c.day, c.node, false AS whole FROM contested c
+          UNION ALL SELECT e.kind, e.id, e.day, NULL, true FROM exhausted e) c
+    JOIN p ON p.kind = c.kind AND p.id = c.id AND p.day = c.day AND (c.whole OR p.node = c.node OR NOT p.open)
     WHERE NOT p.counts
 $$;
 
@@ -127,11 +136,13 @@ BEGIN
         JOIN ads.fleet_walls w ON w.kind = p.kind AND w.id = p.id AND w.day = p.day
         LEFT JOIN ads.fleet_nodes f ON f.node = p.node AND f.closed_at IS NULL
         LEFT JOIN ads.fleet_accounts a ON a.kind = p.kind AND a.id = p.id AND a.day = p.day AND a.node = f.node
+        CROSS JOIN LATERAL (
+            SELECT coalesce(sum(greatest(x.got - x.gave, x.billed)), 0) AS charged, coalesce(sum(x.billed), 0) AS billed
+            FROM ads.fleet_accounts x WHERE x.kind = p.kind AND x.id = p.id AND x.day = p.day) o
         WHERE NOT p.counts
-          AND (f.node IS NULL OR coalesce(a.billed + p.amount > greatest(0, a.got - a.gave), true))
-          AND p.amount > w.units - w.settled - (
-              SELECT coalesce(sum(greatest(x.got - x.gave, x.billed)), 0) FROM ads.fleet_accounts x
-              WHERE x.kind = p.kind AND x.id = p.id AND x.day = p.day);
+          AND (p.amount > w.highest - w.settled - o.billed
+               OR ((f.node IS NULL OR coalesce(a.billed + p.amount > greatest(0, a.got - a.gave), true))
+                   AND p.amount > w.units - w.settled - o.charged));
         IF FOUND THEN
             late := late || part.places[1];
         ELSE

@@ -117,6 +117,7 @@ BEGIN
           WHERE v.told_at IS NULL AND (v.day = 0 OR v.day >= ads.day_number(ads.now()::date) - 2)
           ORDER BY v.kind, v.id, v.day FOR NO KEY UPDATE) w;
     UPDATE ads.fleet_walls w SET units = coalesce(c.units, 1::int8 << 60),
+        highest = greatest(w.highest, coalesce(c.units, 1::int8 << 60)),
         over = coalesce(c.units, 1::int8 << 60) < w.settled + (
             SELECT coalesce(sum(greatest(a.got - a.gave, a.billed)), 0) FROM ads.fleet_accounts a
             WHERE a.kind = w.kind AND a.id = w.id AND a.day = w.day)
@@ -225,8 +226,8 @@ BEGIN
     END IF;
     IF new_kind IS NOT NULL THEN
         PERFORM pg_advisory_xact_lock(1633972065, 2);
-        INSERT INTO ads.fleet_walls (kind, id, day, units, quantum, settled, told_at)
-        SELECT l.kind, l.id, l.day, l.units, l.quantum, ads.stored_of_wall(l.kind, l.id, l.day),
+        INSERT INTO ads.fleet_walls (kind, id, day, units, highest, quantum, settled, told_at)
+        SELECT l.kind, l.id, l.day, l.units, l.units, l.quantum, ads.stored_of_wall(l.kind, l.id, l.day),
                CASE WHEN l.kind = 4 THEN 0 ELSE file_time END
         FROM unnest(new_kind, new_id, new_day, new_quantum, new_units) AS l (kind, id, day, quantum, units)
         ORDER BY l.kind, l.id, l.day
@@ -241,6 +242,7 @@ BEGIN
             ON w.kind = l.kind AND w.id = l.id AND w.day = l.day
         ORDER BY w.kind, w.id, w.day FOR NO KEY UPDATE OF w;
         UPDATE ads.fleet_walls w SET quantum = l.quantum, units = coalesce(l.units, w.units),
+            highest = greatest(w.highest, l.units),
             told_at = CASE WHEN l.units IS NULL THEN w.told_at ELSE coalesce(file_time, 0) END
         FROM (SELECT l.kind, l.id, l.day, l.quantum,
                      CASE WHEN v.kind = 4 OR v.told_at <= file_time THEN l.units END AS units

@@ -37,6 +37,9 @@ bool wants_back(const Wall& wall, uint64_t charged, bool another_is_denied) noex
 }
 
 bool bill(Account& account, uint64_t n, const Wall& wall, const Others& others) noexcept {
+    if (wall.settled + others.billed + account.billed + n > std::max(wall.limit, wall.highest)) {
+        return false;
+    }
     if (account.billed + n > account.held()) {
         const uint64_t charged = others.charged + account.charge();
         if (free_of(wall, charged) < static_cast<int64_t>(n)) {

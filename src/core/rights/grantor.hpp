@@ -30,11 +30,13 @@ struct Wall {
     uint64_t limit = 0;
     uint64_t quantum = 1;  // the least that a node can use: 1, or the largest price
     uint64_t settled = 0;  // billed before there was a fleet, and by nodes that are closed
+    uint64_t highest = 0;  // the limit that it once had; less than the present one: that
 };
 
 // What the other nodes have of the wall.
 struct Others {
     uint64_t charged = 0;  // the sum of their accounts' charges
+    uint64_t billed = 0;   // and of what is billed to them
     bool denied = false;   // an active one needs more than it was granted
     uint32_t active = 0;   // how many of all nodes are active, beside this one
 };
@@ -59,7 +61,8 @@ uint64_t grant(Account& account, const Ask& ask, const Wall& wall, const Others&
 bool wants_back(const Wall& wall, uint64_t charged, bool another_is_denied) noexcept;
 
 // Stores `n` of a node's serves as billed. Beyond what the node holds, only what is free: false,
-// it is late.
+// it is late. After a failover that has forgotten grants nodes hold more than there is: what they
+// hold is billed only up to the highest limit.
 bool bill(Account& account, uint64_t n, const Wall& wall, const Others& others) noexcept;
 
 // The same of a node whose account is closed.

@@ -176,10 +176,16 @@ private:
         });
     }
     rights::Others others(const WallAccounts& entry, NodeId id, int64_t now) const {
-        return {charged(entry, id), denied(entry, id, now), active(now) - 1};
+        const auto own = entry.accounts.find(id);
+        const uint64_t mine = own != entry.accounts.end() ? own->second.billed : 0;
+        return {.charged = charged(entry, id),
+                .billed = billed(entry) - mine,
+                .denied = denied(entry, id, now),
+                .active = active(now) - 1};
     }
     rights::Wall wall_of(const WallAccounts& entry) const {
         rights::Wall wall = entry.wall;
+        wall.highest = entry.highest;
         wall.settled = mutation_ == Mutation::no_settled ? 0 : wall.settled;
         return wall;
     }

@@ -42,6 +42,17 @@ TEST(Grantor, GrantsAQuantumOrMoreOfWhatIsNearlyUsedUp) {
     EXPECT_EQ(account.denied, 20u);
 }
 
+TEST(Grantor, BillsWhatNodesHoldOnlyUpToTheHighestLimit) {
+    // Both were granted the same 60, since a failover has forgotten the first grant.
+    Account account{.got = 60};
+    const Others others{.charged = 60, .billed = 60, .active = 1};
+    const Wall wall{.limit = 80, .settled = 10, .highest = 100};
+    EXPECT_TRUE(bill(account, 30, wall, others));
+    EXPECT_FALSE(bill(account, 1, wall, others));
+    EXPECT_EQ(account.billed, 30u);
+    EXPECT_TRUE(bill(account, 1, {.limit = 101, .settled = 10, .highest = 100}, others));
+}
+
 TEST(Grantor, GrantsTheLastUnit) {
     Account account;
     EXPECT_EQ(grant(account, {.ahead = 1}, {.limit = 1}, {.active = 15}), 1u);
