@@ -130,7 +130,8 @@ private:
         const std::string what = fmt::format("role {}", printable(role));
         const Rows missing = database_.run(
             "SELECT wanted FROM unnest(ARRAY['ingest', 'catalog', 'catalog_changes', "
-            "'ensure_partitions']) AS wanted WHERE NOT has_schema_privilege($1, 'ads', 'USAGE') "
+            "'ensure_partitions', 'rights', 'verdicts']) AS wanted WHERE NOT "
+            "has_schema_privilege($1, 'ads', 'USAGE') "
             "OR NOT EXISTS (SELECT FROM pg_proc WHERE pronamespace = 'ads'::regnamespace "
             "AND proname = wanted AND has_function_privilege($1, oid, 'EXECUTE'))",
             {role});

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "lib/base/config_file.hpp"
+#include "lib/base/conninfo.hpp"
 #include "lib/base/text.hpp"
 
 namespace ads::admin {
@@ -92,6 +93,8 @@ void check_conninfo(const std::string& text, const std::string& from, Exit exit)
 
 constexpr const char* kVariables[] = {"ADS_DATABASE", "ADS_DATABASE_URL"};
 
+}  // namespace
+
 std::string chosen_conninfo(const std::string& option) {
     if (!option.empty()) {
         check_conninfo(option, "--database", Exit::usage);
@@ -109,6 +112,8 @@ std::string chosen_conninfo(const std::string& option) {
     }
     return setting.value;
 }
+
+namespace {
 
 PGconn* connect(const std::string& conninfo, const std::string& application) {
     const char* timeout = std::getenv("PGCONNECT_TIMEOUT");
