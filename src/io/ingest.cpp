@@ -81,7 +81,7 @@ private:
 
 }  // namespace
 
-PgParams ingest_params(std::span<const Event> events) {
+PgParams ingest_params(std::span<const Event> events, uint32_t recorder) {
     Columns columns(events);
     columns.add(kUuid, 16, [](std::string& out, const Event& event) {
         const EventId id = event_id(event);
@@ -109,7 +109,14 @@ PgParams ingest_params(std::span<const Event> events) {
     columns.texts(&Event::session);
     columns.texts(&Event::user);
     columns.texts(&Event::metadata);
-    return columns.take();
+    PgParams params = columns.take();
+    if (recorder != 0) {
+        std::string value;
+        put(value, uint64_t{recorder});
+        params.types.push_back(kInt8.element);
+        params.values.push_back(std::move(value));
+    }
+    return params;
 }
 
 }  // namespace ads

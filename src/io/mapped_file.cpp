@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -65,6 +66,18 @@ bool MappedFile::grow(size_t size) noexcept {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     errno = error;
     return error == 0;
+}
+
+bool MappedFile::sync(size_t size) noexcept {
+    return msync(memory_, size, MS_SYNC) == 0;
+}
+
+// What is mapped may reach beyond the file's end.
+bool MappedFile::sync_all() noexcept {
+    struct stat info;
+    return fstat(fd_.get(), &info) == 0 &&
+           msync(memory_, std::min(mapped_, static_cast<size_t>(info.st_size)), MS_SYNC) == 0 &&
+           fsync(fd_.get()) == 0;
 }
 
 bool MappedFile::fail(std::string& error, const std::string& what, const std::string& name) const {

@@ -47,6 +47,10 @@ public:
     // to memory.
     bool grow(size_t size) noexcept;
 
+    // Makes the first bytes durable, or all of the file.
+    bool sync(size_t size) noexcept;
+    bool sync_all() noexcept;
+
     void unmap() noexcept;
 
     int fd() const noexcept { return fd_.get(); }

@@ -75,8 +75,10 @@ public:
     }
 
 private:
+    bool in_fleet() const noexcept { return state_.head().fleet.mode.load() != FleetMode::none; }
     void raise(uint32_t slot, uint64_t to) noexcept {
-        if (slot != kNone) {
+        // In a fleet it is in PostgreSQL's account of the node that had the state.
+        if (slot != kNone && !in_fleet()) {
             state_.wall(slot).raise_lifetime(to);
         }
     }
@@ -103,7 +105,7 @@ private:
         on_day(group, day, [&](GroupSlot& slot, Day today) {
             slot.at(counter_of(event.type)).count(day, 1, today);
             slot.at(Counter::spend).count(day, price, today);
-            if (event.type == EventType::serve && event.session == kAnonymous) {
+            if (event.type == EventType::serve && event.session == kAnonymous && !in_fleet()) {
                 slot.anonymous.count(day, 1, today);
             }
         });

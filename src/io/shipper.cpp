@@ -236,7 +236,10 @@ Shipper::Step Shipper::ship(Followed& one) {
     if (events_.empty()) {
         return finish(one, complete);
     }
-    const PgResult result = pg_.query(kIngest, ingest_params(events_), conf_.timeout);
+    const StateHead& head = state_.head();
+    const uint32_t recorder = head.fleet.mode.load() != FleetMode::none ? head.node : 0;
+    const PgResult result = pg_.query(recorder != 0 ? kIngestInFleet : kIngest,
+                                      ingest_params(events_, recorder), conf_.timeout);
     if (result == nullptr) {
         return pg_.bad_data() ? refuse(one) : (fail(), Step::failed);
     }

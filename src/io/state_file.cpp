@@ -26,6 +26,8 @@ SipKey random_key() noexcept {
     return key;
 }
 
+}  // namespace
+
 uint32_t random_node() noexcept {
     uint32_t node = 0;
     while (node == 0) {
@@ -35,8 +37,6 @@ uint32_t random_node() noexcept {
     }
     return node;
 }
-
-}  // namespace
 
 bool StateFile::open(const std::string& folder, size_t dedupe_bytes, std::string& error,
                      std::string& notice) {

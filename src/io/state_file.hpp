@@ -9,6 +9,9 @@
 
 namespace ads {
 
+// Names a node, never 0.
+uint32_t random_node() noexcept;
+
 class StateFile {
 public:
     // Opens or makes FOLDER/state with room for `dedupe_bytes` of dedupe entries.
@@ -18,6 +21,10 @@ public:
 
     // Makes room for `count` slots; the mapping does not move.
     bool reserve(uint64_t slots) noexcept;
+
+    // Makes the head of the state durable, or all of it.
+    bool sync_head() noexcept { return file_.sync(kHeadBytes); }
+    bool sync_all() noexcept { return file_.sync_all(); }
 
     // The lock for assigning slots: during a binary upgrade the keepers of two masters do. Waits
     // for at most a second; returns the pid of the process that holds it, 0: this one.

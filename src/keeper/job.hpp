@@ -14,8 +14,18 @@
 #include "io/thread.hpp"
 #include "keeper/catalog_feed.hpp"
 #include "ledger/active_keeper.hpp"
+#include "ledger/billing.hpp"
 
 namespace ads {
+
+// `ads_fleet`
+struct FleetConf {
+    std::string name;
+    std::string conninfo;
+    std::string run_mark;  // path
+    bool shares = false;   // on_error
+    uint64_t anonymous_cap = kNoAnonymousCap;
+};
 
 struct KeeperConf {
     Target target;
@@ -25,7 +35,8 @@ struct KeeperConf {
     std::optional<FeedConf> feed;  // or the database
     std::optional<ShipperConf> ship;
     uint32_t connections = 1;  // that ship
-    bool syncs = false;        // the spool
+    std::optional<FleetConf> fleet;
+    bool syncs = false;  // the spool
     Seconds reservation = 0;
     int nice = 5;
     uint64_t epoch = 0;          // of the zone's configuration

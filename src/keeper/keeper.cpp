@@ -8,6 +8,7 @@
 #include <climits>
 
 #include "io/process.hpp"
+#include "keeper/rights_job.hpp"
 #include "keeper/round.hpp"
 #include "keeper/sync.hpp"
 
@@ -214,6 +215,9 @@ bool Keeper::start() {
     bool good = run(std::make_shared<Round>(shared_)) && run(std::make_shared<CatalogJob>(shared_));
     for (uint32_t i = 0; good && shared_->conf.ship && i < shared_->conf.connections; i++) {
         good = run(std::make_shared<ShipJob>(shared_, i));
+    }
+    if (good && shared_->conf.fleet) {
+        good = run(std::make_shared<RightsJob>(shared_));
     }
     if (good && shared_->conf.syncs) {
         good = run(std::make_shared<SyncJob>(shared_));

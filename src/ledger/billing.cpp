@@ -34,8 +34,10 @@ WallLimits Billing::click_limits(const GroupRecord& group) noexcept {
 
 WallLimits Billing::budget_limits(const GroupRecord& group) const noexcept {
     const auto& campaign = image_.campaign_of(group);
+    // In a fleet no strategy goes beyond the budget: rights end there.
+    const Strategy strategy = fleet_ == FleetMode::none ? group.strategy : Strategy::adaptive;
     const auto walls = pacing::budget_walls(campaign.budget_type, campaign.budget,
-                                            static_cast<double>(campaign.hard_cap), group.strategy);
+                                            static_cast<double>(campaign.hard_cap), strategy);
     return {walls.day, walls.lifetime};
 }
 
@@ -65,7 +67,12 @@ uint64_t Billing::price(uint32_t index, Day day) const noexcept {
 
 WallLimits Billing::in_fleet(const WallSlot& wall, Day day, WallLimits limits,
                              uint64_t released) const noexcept {
-    return fleet_ == FleetMode::open ? wall.with_rights(day, limits, released) : WallLimits{0, 0};
+    if (billed_already_) {
+        return {};
+    }
+    const bool sharing = state_.head().fleet.sharing.load(std::memory_order_relaxed) != 0;
+    return fleet_ == FleetMode::open ? wall.with_rights(day, limits, released, sharing)
+                                     : WallLimits{0, 0};
 }
 
 bool Billing::take_in_fleet(WallSlot& wall, Day day, uint64_t n, WallLimits limits,
@@ -77,8 +84,32 @@ bool Billing::take_in_fleet(WallSlot& wall, Day day, uint64_t n, WallLimits limi
 
 bool Billing::refuse(WallSlot& wall, Day day, uint64_t n, WallLimits limits,
                      uint64_t released) noexcept {
-    if (wall.note_refused(day, n, limits, released)) {
+    lacks_rights_ = wall.note_refused(day, n, limits, released);
+    if (lacks_rights_) {
         state_.head().fleet.bell.fetch_add(1, std::memory_order_relaxed);
+    }
+    lacks_rights_ = lacks_rights_ || fleet_ != FleetMode::open;
+    return false;
+}
+
+bool Billing::take_anonymous(uint32_t group, Day day, uint64_t cap) noexcept {
+    GroupSlot& slot = state_.slot(slots_.groups[group].counters);
+    lacks_rights_ = false;
+    if (fleet_ == FleetMode::none) {
+        return slot.anonymous.take(day, 1, cap, day);
+    }
+    DayRights& rights = slot.anonymous_rights;
+    const uint64_t most =
+        std::min(kUnlimited, cap) + rights.gave.read(day, std::memory_order_acquire);
+    const bool sharing = state_.head().fleet.sharing.load(std::memory_order_relaxed) != 0;
+    const uint64_t got = rights.got.read(day) + (sharing ? units_on(rights.part, day) : 0);
+    if (fleet_ == FleetMode::open && slot.anonymous.take(day, 1, std::min(most, got), day)) {
+        return true;
+    }
+    if (slot.anonymous.read(day) < most) {
+        rights.refused.fetch_add(1, std::memory_order_relaxed);
+        state_.head().fleet.bell.fetch_add(1, std::memory_order_relaxed);
+        lacks_rights_ = true;
     }
     return false;
 }
@@ -117,7 +148,7 @@ bool Billing::take_budget(uint32_t index, Millis now, const LocalDay& today,
     if (!take_wall(wall, today.day, price, limits, released)) {
         return false;
     }
-    if (!wall.reserve(budget_times(group, today), now, price)) {
+    if (!wall.reserve(budget_times(group, today), now, price, frozen())) {
         return false;
     }
     reserved = static_cast<MicroCents>(price);
@@ -163,6 +194,7 @@ bool Billing::take(uint32_t index, Millis now, MicroCents& reserved) noexcept {
     const auto& group = image_.groups()[index];
     const GroupSlots& slots = slots_.groups[index];
     const LocalDay today = day_of(group, now);
+    lacks_rights_ = false;
     if (group.limits(EventType::click) && !clicks_left(index, today.day)) {
         return false;
     }
@@ -185,7 +217,8 @@ bool Billing::take(uint32_t index, Millis now, MicroCents& reserved) noexcept {
         return false;
     }
     if (limited && group.cap_on == CapOn::impression &&
-        !state_.wall(slots.impressions).reserve(today.times(group.impression_cap > 0), now, 1)) {
+        !state_.wall(slots.impressions)
+             .reserve(today.times(group.impression_cap > 0), now, 1, frozen())) {
         cancel_budget(group, now, reserved);
         return false;
     }
@@ -255,6 +288,10 @@ Charged Billing::bill(Event& event, MicroCents reserved) noexcept {
     Charged charged;
     const uint32_t group = image_.find_group(event.ad_group);
     if (event.invalid != Invalid::none || group == kNone) {
+        return charged;
+    }
+    // The rights of the node that has served pay for it, and PostgreSQL decides.
+    if (fleet_ != FleetMode::none && event.node != state_.head().node) {
         return charged;
     }
     event.invalid = charge(event, group, reserved, charged);
@@ -359,6 +396,36 @@ Invalid Billing::charge(const Event& event, uint32_t index, MicroCents reserved,
             break;
     }
     return Invalid::none;
+}
+
+void Billing::confirm_elsewhere(const Event& event, uint32_t group) noexcept {
+    billed_already_ = true;
+    charge(event, group, event.price);
+    billed_already_ = false;
+}
+
+void Billing::uncount(const Event& event, uint32_t index) noexcept {
+    const auto& group = image_.groups()[index];
+    const GroupSlots& slots = slots_.groups[index];
+    const Day served = image_.day_of(image_.campaign_of(group), event.issued / 1000);
+    const Day today = image_.day_of(image_.campaign_of(group), event.time / 1000);
+    const uint32_t budget = budget_slot(group);
+    const auto price = static_cast<uint64_t>(std::max<MicroCents>(0, event.price));
+    if (event.type == EventType::click && slots.clicks != kNone) {
+        state_.wall(slots.clicks).give_back(today, 1);
+    }
+    if (event.type == EventType::impression && group.limits(EventType::impression) &&
+        group.cap_on == CapOn::impression && slots.impressions != kNone) {
+        state_.wall(slots.impressions).release_confirmed(served, 1);
+    }
+    if (price == 0 || budget == kNone) {
+        return;
+    }
+    if (event.type == EventType::impression || event.type == EventType::viewable) {
+        state_.wall(budget).release_confirmed(served, price);
+    } else {
+        state_.wall(budget).give_back(today, price);
+    }
 }
 
 void Billing::undo(const Event& event, uint32_t index, const Charged& charged) noexcept {

@@ -9,6 +9,8 @@
 
 namespace ads {
 
+inline constexpr uint64_t kNoAnonymousCap = std::numeric_limits<uint64_t>::max();
+
 // What charging an event changed in the walls, so that it can be undone.
 struct Charged {
     bool capped = false;    // an impression was confirmed
@@ -27,13 +29,19 @@ public:
           slots_(slots),
           state_(state),
           reservation_(reservation),
-          fleet_(state.head().fleet.mode.load(std::memory_order_relaxed)) {}
+          fleet_(state.head().fleet.effective()) {}
 
     // A serve of the group at `now`: takes from all its walls or none. `reserved` is set to
     // the reserved part of the campaign's budget.
     bool take(uint32_t group, Millis now, MicroCents& reserved) noexcept;
+    // Whether it was refused for want of rights.
+    bool lacks_rights() const noexcept { return lacks_rights_; }
     // Undoes a take of the same moment.
     void give_back(uint32_t group, Millis now, MicroCents reserved) noexcept;
+
+    // A serve of the group to a visitor without a session, of which all together may have so
+    // many. Undone by giving it back to the counter.
+    bool take_anonymous(uint32_t group, Day day, uint64_t cap) noexcept;
 
     // Charges an event that is about to be written to the walls. Returns the reason if it is
     // not billed.
@@ -49,6 +57,12 @@ public:
     // Charges an event that is about to be written, and sets its `invalid` if it is not billed.
     // The result can be undone.
     Charged bill(Event& event, MicroCents reserved) noexcept;
+
+    // Of an event of a serve of this node in a fleet, which another node has recorded: it is
+    // billed, even past what the node holds.
+    void confirm_elsewhere(const Event& event, uint32_t group) noexcept;
+    // This node has counted an event which PostgreSQL does not bill.
+    void uncount(const Event& event, uint32_t group) noexcept;
 
     // Adds today's counts to limits that are new in this catalog.
     void catch_up(Seconds now) noexcept;
@@ -99,6 +113,12 @@ private:
     State& state_;
     const Seconds reservation_;
     const FleetMode fleet_;
+    bool frozen() const noexcept {
+        return fleet_ != FleetMode::none &&
+               state_.head().fleet.frozen.load(std::memory_order_relaxed) != 0;
+    }
+    bool billed_already_ = false;  // by PostgreSQL: limits do not matter
+    bool lacks_rights_ = false;    // the last refusal was for want of them
 };
 
 }  // namespace ads

@@ -63,6 +63,17 @@ inline void count_day(std::atomic<uint64_t>& word, Day day, uint64_t n) noexcept
     }
 }
 
+// The units of a {day, units} word.
+inline uint64_t units_on(const std::atomic<uint64_t>& word, Day day) noexcept {
+    const DayCount units{word.load(std::memory_order_relaxed)};
+    return units.day() == day ? units.used() : 0;
+}
+
+inline void set_units(std::atomic<uint64_t>& word, Day day, uint64_t n) noexcept {
+    word.store(DayCount::pack(day, n < DayCount::kMaxUsed ? n : DayCount::kMaxUsed),
+               std::memory_order_relaxed);
+}
+
 // For callers without the local day.
 inline constexpr Day kNoToday = DayCount::kMaxDay;
 
@@ -191,6 +202,22 @@ struct SlotHead {
 };
 static_assert(sizeof(SlotHead) == 8);
 
+// What a node of a fleet was given of a day's wall, and what it has returned. Both only grow: read
+// late, they refuse.
+struct DayRights {
+    DayCounter got;
+    DayCounter gave;
+    Atomic<uint64_t> refused;    // for want of rights; only grows
+    Atomic<uint64_t> blocked;    // rights that were there, for want of a later wall's; only grows
+    Atomic<uint64_t> returning;  // {day, units} that are on their way from the word to `gave`
+    Atomic<uint64_t> stranded;   // units that were, when a keeper died
+    // Written by the keeper, {day, units}: the node's part of what was free at the last call, and
+    // what it asked for then without being granted it.
+    std::atomic<uint64_t> part;
+    std::atomic<uint64_t> wanted;
+    std::atomic<uint64_t> denied;  // of these, what serves needed
+};
+
 // More than any of them needs: a field that is appended is zero in existing
 // files.
 inline constexpr size_t kSlotBytes = 384;
@@ -199,12 +226,18 @@ inline constexpr size_t kSlotBytes = 384;
 struct alignas(64) GroupSlot {
     SlotHead head;
     std::array<DayCounter, kCounters> counters;
-    std::array<std::atomic<uint64_t>, kRefusals> refusals;  // of the newest day, by reason
+    std::array<std::atomic<uint64_t>, 17> refusals;  // of the newest day, by reason
     DayCounter anonymous;  // serves to visitors without a session, where those are capped
-    std::array<std::atomic<uint64_t>, 16> room;
+    std::array<std::atomic<uint64_t>, kRefusals - 17> more_refusals;
+    DayRights anonymous_rights;
+    std::array<std::atomic<uint64_t>, 4> room;
 
     DayCounter& at(Counter c) noexcept { return counters[static_cast<size_t>(c)]; }
     const DayCounter& at(Counter c) const noexcept { return counters[static_cast<size_t>(c)]; }
+    // By refusal_index().
+    std::atomic<uint64_t>& refusal(size_t i) noexcept {
+        return i < refusals.size() ? refusals[i] : more_refusals[i - refusals.size()];
+    }
 };
 
 static_assert(sizeof(GroupSlot) == kSlotBytes);

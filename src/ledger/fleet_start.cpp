@@ -2,12 +2,96 @@
 
 namespace ads {
 
+namespace {
+
+void clear(DayCounter& counter) noexcept {
+    for (auto& word : counter.words) {
+        word.store(0);
+    }
+}
+
+void clear(DayRights& rights) noexcept {
+    clear(rights.got);
+    clear(rights.gave);
+    rights.returning.store(0);
+    rights.stranded.store(0);
+    rights.part.store(0);
+    rights.wanted.store(0);
+    rights.denied.store(0);
+}
+
+// Takes what was returned out of the words again.
+void keep_used(DayCounter& used, DayRights& rights) noexcept {
+    for (size_t i = 0; i < used.words.size(); i++) {
+        const DayCount gave(rights.gave.words[i].load());
+        used.give_back(gave.day(), gave.used());
+    }
+    clear(rights);
+}
+
+}  // namespace
+
+void join_fleet(State state) noexcept {
+    const auto grant = [](const DayCounter& used, DayRights& rights) {
+        for (const auto& word : used.words) {
+            const DayCount count(word.load());
+            rights.got.raise(count.day(), count.used());
+        }
+    };
+    for (uint32_t i = 0; i < state.slots(); i++) {
+        const SlotHead& head = state.slot(i).head;
+        const SlotKind kind = head.kind.load(std::memory_order_relaxed);
+        if (head.id.load(std::memory_order_relaxed) == 0) {
+            continue;
+        }
+        if (is_wall(kind)) {
+            WallSlot& wall = state.wall(i);
+            grant(wall.used, wall.rights);
+            wall.lifetime_rights.got.store(wall.lifetime.load());
+        } else if (kind == SlotKind::group) {
+            grant(state.slot(i).anonymous, state.slot(i).anonymous_rights);
+        }
+    }
+    state.head().fleet.mode.store(FleetMode::sealed);
+}
+
+void leave_fleet(State state) noexcept {
+    for (uint32_t i = 0; i < state.slots(); i++) {
+        const SlotHead& head = state.slot(i).head;
+        const SlotKind kind = head.kind.load(std::memory_order_relaxed);
+        if (head.id.load(std::memory_order_relaxed) == 0) {
+            continue;
+        }
+        if (is_wall(kind)) {
+            WallSlot& wall = state.wall(i);
+            keep_used(wall.used, wall.rights);
+            LifetimeRights& rights = wall.lifetime_rights;
+            const uint64_t used = wall.spent_ever();
+            wall.lifetime.store(used);
+            for (auto* word : {&rights.got, &rights.gave, &rights.returning, &rights.stranded}) {
+                word->store(0);
+            }
+        } else if (kind == SlotKind::group) {
+            keep_used(state.slot(i).anonymous, state.slot(i).anonymous_rights);
+        }
+    }
+    FleetState& fleet = state.head().fleet;
+    fleet.sharing.store(0);
+    fleet.mode.store(FleetMode::none);
+}
+
 void renew_identity(State state, uint32_t node) noexcept {
     for (uint32_t i = 0; i < state.slots(); i++) {
         const SlotHead& head = state.slot(i).head;
         const SlotKind kind = head.kind.load(std::memory_order_relaxed);
-        if (head.id.load(std::memory_order_relaxed) != 0 && is_wall(kind)) {
+        if (head.id.load(std::memory_order_relaxed) == 0) {
+            continue;
+        }
+        if (is_wall(kind)) {
             state.clear_slot(i);
+        } else if (kind == SlotKind::group) {
+            clear(state.slot(i).anonymous);
+            clear(state.slot(i).anonymous_rights);
         }
     }
     FleetState& fleet = state.head().fleet;
@@ -16,6 +100,8 @@ void renew_identity(State state, uint32_t node) noexcept {
         asked.store(0);
     }
     fleet.sequence.store(0);
+    fleet.cursor.store(0);
+    fleet.frozen.store(0);
     state.head().node = node;
 }
 

@@ -19,6 +19,15 @@ struct RunMark {
 // maps the state.
 void renew_identity(State state, uint32_t node) noexcept;
 
+// A node with use of its own enters a fleet, before its first start there: what it has used counts
+// as granted. PostgreSQL has to be told how much that is (rights::join). Only while no process maps
+// the state.
+void join_fleet(State state) noexcept;
+
+// The limits are this node's own again: what it has used of them stays used. PostgreSQL has to be
+// told to forget it.
+void leave_fleet(State state) noexcept;
+
 // For a state that no living process uses. Without a proof that nothing else has used its rights
 // they are sealed; a state that is not the last one gets the new id. A restart within one boot goes
 // on unsealed: the caller has to fsync the state, whose clean mark is gone, before a worker starts.

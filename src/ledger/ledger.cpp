@@ -158,7 +158,7 @@ bool Ledger::take_frequency(const Pick& pick) noexcept {
         const uint32_t slot = slot_of(pick.group);
         const Day day = today(group);
         // Without a counter nothing keeps the cap.
-        return slot != kNone && state_.slot(slot).anonymous.take(day, 1, anonymous_cap_, day);
+        return slot != kNone && billing_.take_anonymous(pick.group, day, anonymous_cap_);
     }
     if (!capped(group)) {
         return true;
@@ -174,13 +174,14 @@ Reason Ledger::take(Pick& pick) noexcept {
         return Reason::none;
     }
     if (paced(image_, group) && !billing_.take(pick.group, request_.now, pick.reserved)) {
-        return Reason::cap;
+        return billing_.lacks_rights() ? Reason::rights : Reason::cap;
     }
     if (!take_frequency(pick)) {
         if (paced(image_, group)) {
             billing_.give_back(pick.group, request_.now, pick.reserved);
         }
-        return Reason::frequency;
+        return capped_together(group) && billing_.lacks_rights() ? Reason::rights
+                                                                 : Reason::frequency;
     }
     serves_++;
     const uint32_t slot = slot_of(pick.group);

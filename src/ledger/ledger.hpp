@@ -16,8 +16,6 @@
 
 namespace ads {
 
-inline constexpr uint64_t kNoAnonymousCap = std::numeric_limits<uint64_t>::max();
-
 class Ledger {
 public:
     // The shared memory of the decisions of one process; it must outlive the ledger.

@@ -97,7 +97,7 @@ void convert_group(Words from, GroupSlot& to) noexcept {
     }
     from.day(to.anonymous);
 }
-static_assert(kRefusals == 17 && kCounters == 6);
+static_assert(sizeof(GroupSlot::refusals) == 17 * 8 && kCounters == 6);
 
 void convert_wall(Words from, WallSlot& to) noexcept {
     from.day(to.used);

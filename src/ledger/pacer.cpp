@@ -231,10 +231,35 @@ double Pacer::part(const Times& times, const FlightRecord& flight, Seconds from)
     return pacing::todays_part(ahead, weeks, from, times.day_end);
 }
 
+// While PostgreSQL does not answer a node of a fleet, another node may have the pixel.
+void Pacer::free_expired(WallSlot& wall, const BucketTimes& times) noexcept {
+    if (state_.head().fleet.frozen.load(std::memory_order_relaxed) == 0) {
+        wall.expire(times, now_);
+    }
+}
+
+// What it holds and its part of what is free: of all nodes together that is the limit. Always one
+// unit more than is used, or it would never ask for it.
+pacing::DayPlan Pacer::in_fleet(pacing::DayPlan plan, const FleetWall& of, uint32_t slot,
+                                uint64_t limit, double used) const noexcept {
+    if (state_.head().fleet.mode.load(std::memory_order_relaxed) == FleetMode::none ||
+        !plan.limited || limit == 0) {
+        return plan;
+    }
+    const Holding holding = Holding::at(state_, of, slot);
+    const uint64_t got = holding.got();
+    const uint64_t gave = holding.gave();
+    const uint64_t own = (got > gave ? got - gave : 0) + holding.part();
+    const double part = std::min(1.0, static_cast<double>(own) / static_cast<double>(limit));
+    plan.amount = std::max(std::min(plan.amount, used + plan.unit), plan.amount * part);
+    plan.stop = std::min(plan.stop, plan.amount);
+    return plan;
+}
+
 uint64_t Pacer::tosses(uint32_t group, Day day) const noexcept {
-    const GroupSlot& slot = state_.slot(slots_.groups[group].counters);
+    GroupSlot& slot = state_.slot(slots_.groups[group].counters);
     const DayCount held(
-        slot.refusals[refusal_index(Reason::pacing)].load(std::memory_order_relaxed));
+        slot.refusal(refusal_index(Reason::pacing)).load(std::memory_order_relaxed));
     return slot.at(Counter::serves).read(day) + (held.day() == day ? held.used() : 0);
 }
 
@@ -277,7 +302,7 @@ void Pacer::pace_impressions(uint32_t index, const Times& open) {
     WallSlot& wall = state_.wall(slots.impressions);
     PaceSlot& pace = state_.pace(slots.impressions_pace);
     const BucketTimes times = day.times(group.impression_cap > 0);
-    wall.expire(times, now_);
+    free_expired(wall, times);
     const uint64_t in_wall = wall.spent(day.day);
     pacing::Reading reading{
         .now = static_cast<double>(now_) / 1000, .day = day.day, .tosses = tosses(index, day.day)};
@@ -289,7 +314,11 @@ void Pacer::pace_impressions(uint32_t index, const Times& open) {
     reading.before = static_cast<double>(whole > in_wall ? whole - in_wall : 0);
     const auto supply =
         observe(pace, reading, open, group.goal > 0 && group.goal_on == EventType::impression);
-    const auto plan = pacing::impressions_plan(terms_of(group), pace.state.before, pace.share.part);
+    const bool capped = group.impression_cap > 0;
+    const auto plan =
+        in_fleet(pacing::impressions_plan(terms_of(group), pace.state.before, pace.share.part),
+                 {SlotKind::impressions, group.id, capped ? day.day : Day{0}}, slots.impressions,
+                 capped ? group.impression_cap : group.goal, static_cast<double>(in_wall));
     watch(slots.impressions_pace, group.impression_cap > 0 && in_wall > group.impression_cap);
     pace.publish(day.day, plan, pacing::pace(pace.state, plan, supply, reading));
 }
@@ -315,8 +344,11 @@ void Pacer::pace_clicks(uint32_t index, const Times& open) {
     const double rate =
         (clicks + 1) /
         (static_cast<double>(counters.at(Counter::impressions).read(day.day)) + 1000);
+    const bool capped = group.click_cap > 0;
     const auto plan =
-        pacing::clicks_plan(terms_of(group), rate, pace.state.before, pace.share.part);
+        in_fleet(pacing::clicks_plan(terms_of(group), rate, pace.state.before, pace.share.part),
+                 {SlotKind::clicks, group.id, capped ? day.day : Day{0}}, slots.clicks,
+                 capped ? group.click_cap : group.goal, clicks + 1);
     pace.publish(day.day, plan, pacing::pace(pace.state, plan, supply, reading));
 }
 
@@ -332,7 +364,7 @@ void Pacer::pace_campaign(uint32_t index) {
     const bool lifetime = campaign.budget_type == BudgetType::lifetime;
     WallSlot& wall = state_.wall(slots.budget);
     const BucketTimes times = day.times(campaign.budget_type == BudgetType::daily);
-    wall.expire(times, now_);
+    free_expired(wall, times);
     // In a fleet this is in PostgreSQL's account, and no right of this node.
     if (lifetime && state_.head().fleet.mode.load(std::memory_order_relaxed) == FleetMode::none) {
         wall.raise_lifetime(static_cast<uint64_t>(std::max<MicroCents>(0, campaign.spent)));
@@ -366,9 +398,12 @@ void Pacer::pace_campaign(uint32_t index) {
         }
         PaceSlot& pace = state_.pace(slots.paces[s]);
         const auto supply = observe(pace, reading, open, lifetime);
-        const auto plan = pacing::budget_plan(
-            campaign.budget_type, campaign.budget, static_cast<double>(campaign.hard_cap),
-            static_cast<Strategy>(s), unit, pace.state.before, pace.share.part);
+        const auto plan = in_fleet(
+            pacing::budget_plan(campaign.budget_type, campaign.budget,
+                                static_cast<double>(campaign.hard_cap), static_cast<Strategy>(s),
+                                unit, pace.state.before, pace.share.part),
+            {SlotKind::budget, campaign.id, lifetime ? Day{0} : day.day}, slots.budget, budget,
+            static_cast<double>(in_wall));
         pace.publish(day.day, plan, pacing::pace(pace.state, plan, supply, reading));
     }
 }

@@ -8,6 +8,7 @@
 #include "core/base/fixed_vector.hpp"
 #include "core/image/image.hpp"
 #include "ledger/local_day.hpp"
+#include "ledger/rights.hpp"
 #include "ledger/slots.hpp"
 #include "ledger/state.hpp"
 
@@ -60,6 +61,10 @@ private:
     double part(const Times& times, const FlightRecord& flight, Seconds from) const noexcept;
     void pace_impressions(uint32_t index, const Times& times);
     void pace_clicks(uint32_t index, const Times& times);
+    void free_expired(WallSlot& wall, const pacing::BucketTimes& times) noexcept;
+    // A node of a fleet paces its part of a limit.
+    pacing::DayPlan in_fleet(pacing::DayPlan plan, const FleetWall& of, uint32_t slot,
+                             uint64_t limit, double used) const noexcept;
     uint64_t tosses(uint32_t group, Day day) const noexcept;
     // More is used than the limit: it was lowered, or a fault.
     void watch(uint32_t pace_slot, bool passed) noexcept;

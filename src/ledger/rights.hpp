@@ -13,12 +13,14 @@
 
 #include "core/image/image.hpp"
 #include "core/rights/admission.hpp"
+#include "ledger/billing.hpp"
 #include "ledger/slots.hpp"
 #include "ledger/state.hpp"
 
 namespace ads {
 
-// A limit of an ad group or a campaign on a local day; day 0: of all days together.
+// A limit of an ad group or a campaign on a local day; day 0: of all days together. Kind `group` is
+// the cap on serves to visitors without a session.
 struct FleetWall {
     SlotKind kind = SlotKind::impressions;
     Id id = 0;
@@ -29,7 +31,15 @@ struct FleetWall {
 // Such a limit in the state of a node.
 class Holding {
 public:
-    Holding(WallSlot& slot, Day day) noexcept : slot_(&slot), day_(day) {}
+    Holding(WallSlot& slot, Day day) noexcept
+        : used_(slot.used), rights_(slot.rights), wall_(&slot), day_(day) {}
+    // Of visitors without a session.
+    Holding(GroupSlot& slot, Day day) noexcept
+        : used_(slot.anonymous), rights_(slot.anonymous_rights), day_(day) {}
+    static Holding at(const State& state, const FleetWall& wall, uint32_t slot) noexcept {
+        return wall.kind == SlotKind::group ? Holding(state.slot(slot), wall.day)
+                                            : Holding(state.wall(slot), wall.day);
+    }
 
     // Used and returned.
     uint64_t word() const noexcept;
@@ -39,6 +49,14 @@ public:
     uint64_t blocked() const noexcept;
     uint64_t idle() const noexcept;
     uint64_t stranded() const noexcept;
+    uint64_t wanted() const noexcept;
+    uint64_t denied() const noexcept;
+    uint64_t part() const noexcept;
+
+    // What the node asks for, of which it was denied so much.
+    void note_asked(uint64_t wanted, uint64_t denied) noexcept;
+    // Its part of what is free.
+    void note_part(uint64_t part) noexcept;
 
     // PostgreSQL has granted so much in all.
     void receive(uint64_t got) noexcept;
@@ -53,7 +71,11 @@ private:
     bool take(uint64_t n) noexcept;
     void add_gave(uint64_t n) noexcept;
 
-    WallSlot* slot_;
+    LifetimeRights& lifetime() const noexcept { return wall_->lifetime_rights; }
+
+    DayCounter& used_;
+    DayRights& rights_;
+    WallSlot* wall_ = nullptr;
     Day day_;
 };
 
@@ -62,11 +84,16 @@ struct OpenWall {
     FleetWall wall;
     uint32_t slot = kNone;
     uint64_t quantum = 1;  // the largest price of its groups
+    uint64_t limit = 0;    // in this node's catalog
     bool begun = true;     // false: its day is tomorrow
 };
 
 // The walls of a catalog at a moment, in the order of their keys.
-std::vector<OpenWall> open_walls(const Image& image, const Slots& slots, Seconds now);
+std::vector<OpenWall> open_walls(const Image& image, const Slots& slots, Seconds now,
+                                 uint64_t anonymous_cap = kNoAnonymousCap);
+
+// The walls to which the state of a node that is stopped has rights.
+std::vector<OpenWall> held_walls(const State& state);
 
 struct RightsLine {
     FleetWall wall;
@@ -74,9 +101,13 @@ struct RightsLine {
     uint64_t gave = 0;
     uint64_t need = 0;   // traffic was refused
     uint64_t ahead = 0;  // for later
+    uint64_t quantum = 1;
+    uint64_t limit = 0;  // in this node's catalog
 };
 
 struct RightsCall {
+    static constexpr size_t kMostLines = 2000;
+
     uint64_t instance = 0;
     uint64_t next = 0;            // not 0: a swap of the instance for this one
     std::vector<uint64_t> known;  // instances that it may have
@@ -99,6 +130,9 @@ struct RightsAnswer {
     std::vector<FleetWall> wanted_back;
 };
 
+// The version of the calls.
+inline constexpr uint32_t kRightsProtocol = 1;
+
 // What the keeper asks and returns, call by call. It knows nothing that is lost with the process
 // but how fast walls are used.
 class RightsClient {
@@ -113,10 +147,13 @@ public:
     // or PostgreSQL has refused this node.
     bool prepare(const std::vector<OpenWall>& walls, Millis now, RightsCall& call);
 
+    // Whether PostgreSQL has been told all: the last call had room for it.
+    bool told_all() const noexcept { return told_all_; }
+
     // Only the answer to the latest call counts.
     void receive(const RightsCall& call, const RightsAnswer& answer);
 
-    // Returns all that is held, for a node that is taken out of service.
+    // Returns all that is held, for a node that is taken out of service. It asks for nothing more.
     void drain(const std::vector<OpenWall>& walls);
 
 private:
@@ -144,11 +181,16 @@ private:
     void unsealed(const RightsCall& call, bool accepted);
     bool asked_for_another(const RightsCall& call) const noexcept;
     void ask(const OpenWall& open, Known& known, double seconds, Millis now, RightsCall& call);
+    void cut(RightsCall& call);
+    struct Sums;
+    void note_sums(const Sums& sums) noexcept;
 
     State state_;
     const Outside outside_;
     std::map<FleetWall, Known> known_;
     uint32_t active_ = 1;
+    bool told_all_ = true;
+    bool drains_ = false;
     uint64_t next_ = 0;  // the instance that this process asks for
     uint64_t round_ = 0;
     Millis last_ = 0;

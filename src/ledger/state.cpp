@@ -161,7 +161,7 @@ void State::clear_slot(uint32_t slot) noexcept {
 // PostgreSQL would send them again to a wall that has forgotten what was used of them.
 bool State::holds_rights(uint32_t slot) const noexcept {
     const SlotKind kind = slots_[slot].head.kind.load(std::memory_order_relaxed);
-    return is_wall(kind) && wall(slot).rights.lifetime_got.load(std::memory_order_relaxed) > 0;
+    return is_wall(kind) && wall(slot).lifetime_rights.got.load(std::memory_order_relaxed) > 0;
 }
 
 SlotKey State::key_of(uint32_t slot) const noexcept {
@@ -251,6 +251,14 @@ void State::ask_to_close(ProcessId process, uint32_t sequence) noexcept {
     if (const uint32_t place = place_of(process); place != kNoSlot) {
         workers_[place].close.store(sequence + 1, std::memory_order_release);
     }
+}
+
+bool State::in_use(uint64_t now, Alive alive) const noexcept {
+    return head_->keeper.taken(now, alive) ||
+           std::any_of(workers_.begin(), workers_.end(), [&](const auto& slot) {
+               const ProcessId process = slot.process.load(std::memory_order_acquire);
+               return process != 0 && alive(process);
+           });
 }
 
 uint32_t State::find_dead(ProcessId me, Alive alive, ProcessId& dead) const noexcept {

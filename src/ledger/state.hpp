@@ -133,7 +133,7 @@ public:
     }
 
     void refuse(uint32_t slot, Reason reason, Day day, uint64_t n) noexcept {
-        count_day(slots_[slot].refusals[refusal_index(reason)], day, n);
+        count_day(slots_[slot].refusal(refusal_index(reason)), day, n);
     }
 
     GroupSlot& slot(uint32_t index) const noexcept { return slots_[index]; }
@@ -183,6 +183,9 @@ public:
     void leave(uint32_t worker) noexcept;
     bool has_place(ProcessId process) const noexcept { return place_of(process) != kNoSlot; }
     uint32_t place_of(ProcessId process) const noexcept;
+
+    // Whether any worker or keeper of it lives.
+    bool in_use(uint64_t now, Alive alive) const noexcept;
 
     // find_dead: the place of a dead worker, or kNoSlot. leave_dead: frees it, once its claims are
     // completed.

@@ -26,13 +26,14 @@ enum class Unfilled : uint8_t {
     pacing,
     cap,
     rate_limit,
+    rights,
 };
 
 template <>
 struct Names<Unfilled> {
     static constexpr auto list =
         std::to_array<std::string_view>({"targeting", "floor", "frequency", "page", "exclusive",
-                                         "together", "pacing", "cap", "rate_limit"});
+                                         "together", "pacing", "cap", "rate_limit", "rights"});
 };
 
 constexpr Unfilled unfilled_by(Reason reason) noexcept {
@@ -51,6 +52,8 @@ constexpr Unfilled unfilled_by(Reason reason) noexcept {
             return Unfilled::pacing;
         case Reason::cap:
             return Unfilled::cap;
+        case Reason::rights:
+            return Unfilled::rights;
         default:
             return Unfilled::targeting;
     }

@@ -18,21 +18,17 @@ struct WallLimits {
     uint64_t lifetime = pacing::kUnlimited;
 };
 
-// What a node of a fleet was given of a wall, and what it has returned. Both only grow: read late,
-// they refuse.
-struct WallRights {
-    DayCounter got;
-    DayCounter gave;
-    Atomic<uint64_t> lifetime_got;
-    Atomic<uint64_t> lifetime_gave;
-    Atomic<uint64_t> refused;  // of the day's, for want of rights; only grows
-    Atomic<uint64_t> lifetime_refused;
-    Atomic<uint64_t> blocked;  // rights that were there, for want of a later wall's; only grows
-    Atomic<uint64_t> lifetime_blocked;  // the same, of the lifetime's alone
-    Atomic<uint64_t> returning;  // {day, units} that are on their way from the word to `gave`
-    Atomic<uint64_t> lifetime_returning;
-    Atomic<uint64_t> stranded;  // units that were, when a keeper died
-    Atomic<uint64_t> lifetime_stranded;
+// The rights to the lifetime's wall, as DayRights.
+struct LifetimeRights {
+    Atomic<uint64_t> got;
+    Atomic<uint64_t> gave;
+    Atomic<uint64_t> refused;
+    Atomic<uint64_t> blocked;  // of the lifetime's alone
+    Atomic<uint64_t> returning;
+    Atomic<uint64_t> stranded;
+    std::atomic<uint64_t> part;
+    std::atomic<uint64_t> wanted;
+    std::atomic<uint64_t> denied;
 };
 
 struct alignas(64) WallSlot {
@@ -46,13 +42,17 @@ struct alignas(64) WallSlot {
     DayCounter expired;             // and those that did not
     std::atomic<uint64_t> tosses;   // of a campaign, {day, count}
     std::atomic<uint64_t> offered;  // the money they were about
-    WallRights rights;
-    std::array<Atomic<uint64_t>, 8> room;
+    DayRights rights;
+    LifetimeRights lifetime_rights;
+    // Of what is taken: reservations that are over, and may yet be confirmed by what another node
+    // has recorded.
+    DayCounter overdue;
 
     // The limits of a node in a fleet, of which the pacing has released so much of the day's. A
     // return is added to the word first and to `gave` after it, so that whoever sees the second
-    // sees the first.
-    WallLimits with_rights(Day day, WallLimits limits, uint64_t released) const noexcept {
+    // sees the first. `sharing`: beyond what it was granted, its part of what was free at last.
+    WallLimits with_rights(Day day, WallLimits limits, uint64_t released,
+                           bool sharing) const noexcept {
         const auto with = [](uint64_t limit, uint64_t gave) {
             return std::min(pacing::kUnlimited, limit + gave);
         };
@@ -60,12 +60,15 @@ struct alignas(64) WallSlot {
         const uint64_t gave = rights.gave.read(day, std::memory_order_acquire);
         own.day = with(released, gave);
         if (limits.day < pacing::kUnlimited) {
-            own.day = std::min({own.day, with(limits.day, gave), rights.got.read(day)});
+            const uint64_t part = sharing ? units_on(rights.part, day) : 0;
+            own.day = std::min({own.day, with(limits.day, gave), rights.got.read(day) + part});
         }
         if (limits.lifetime < pacing::kUnlimited) {
-            const uint64_t all = rights.lifetime_gave.load(std::memory_order_acquire);
-            own.lifetime = std::min(with(limits.lifetime, all),
-                                    rights.lifetime_got.load(std::memory_order_relaxed));
+            const uint64_t all = lifetime_rights.gave.load(std::memory_order_acquire);
+            constexpr auto relaxed = std::memory_order_relaxed;
+            const uint64_t part = sharing ? lifetime_rights.part.load(relaxed) : 0;
+            own.lifetime =
+                std::min(with(limits.lifetime, all), lifetime_rights.got.load(relaxed) + part);
         }
         return own;
     }
@@ -78,8 +81,8 @@ struct alignas(64) WallSlot {
         bool lifetime_there = false;
         if (limits.lifetime < pacing::kUnlimited) {
             const uint64_t after = lifetime.load(relaxed) + n;
-            const uint64_t gave = rights.lifetime_gave.load(relaxed);
-            lifetime_there = after <= rights.lifetime_got.load(relaxed);
+            const uint64_t gave = lifetime_rights.gave.load(relaxed);
+            lifetime_there = after <= lifetime_rights.got.load(relaxed);
             lifetime_wanted = !lifetime_there && after <= limits.lifetime + gave;
         }
         bool day_wanted = false;
@@ -89,13 +92,13 @@ struct alignas(64) WallSlot {
             day_wanted = after > rights.got.read(day) && after <= most + rights.gave.read(day);
         }
         if (lifetime_wanted) {
-            rights.lifetime_refused.fetch_add(n, relaxed);
+            lifetime_rights.refused.fetch_add(n, relaxed);
         }
         if (day_wanted) {
             rights.refused.fetch_add(n, relaxed);
         }
         if (day_wanted && lifetime_there) {
-            rights.lifetime_blocked.fetch_add(n, relaxed);
+            lifetime_rights.blocked.fetch_add(n, relaxed);
         }
         return lifetime_wanted || day_wanted;
     }
@@ -112,7 +115,7 @@ struct alignas(64) WallSlot {
         return word > gave ? word - gave : 0;
     }
     uint64_t spent_ever() const noexcept {
-        const uint64_t gave = rights.lifetime_gave.load(std::memory_order_acquire);
+        const uint64_t gave = lifetime_rights.gave.load(std::memory_order_acquire);
         const uint64_t word = lifetime.load(std::memory_order_relaxed);
         return word > gave ? word - gave : 0;
     }
@@ -161,8 +164,9 @@ struct alignas(64) WallSlot {
     }
 
     // Puts n, which was taken on the day of `times`, into flight. False: the bucket is full,
-    // and n is given back.
-    bool reserve(const pacing::BucketTimes& times, Millis now, uint64_t n) noexcept {
+    // and n is given back. `frozen`: what has to leave the bucket for it stays taken.
+    bool reserve(const pacing::BucketTimes& times, Millis now, uint64_t n,
+                 bool frozen = false) noexcept {
         const auto step = apply(place(times, now), [&](uint64_t word) {
             return pacing::reserve(word, times.stamp(now), n);
         });
@@ -170,8 +174,19 @@ struct alignas(64) WallSlot {
             give_back(times.day, n);
             return false;
         }
-        free_expired(times, times.place(now), step, now);
+        free_expired(times, times.place(now), step, now, frozen);
         return true;
+    }
+
+    // Frees what is overdue: no other node has anything to tell of it.
+    void free_overdue() noexcept {
+        for (auto& word : overdue.words) {
+            const DayCount left(word.exchange(0, std::memory_order_relaxed));
+            if (left.used() > 0) {
+                give_back(left.day(), left.used());
+                expired.count(left.day(), left.used());
+            }
+        }
     }
 
     // The reservation of an earlier serve; it stays taken.
@@ -186,7 +201,10 @@ struct alignas(64) WallSlot {
     // `in_flight` is told how much of it was.
     bool confirm(const pacing::BucketTimes& served, Millis at, uint64_t n, uint64_t limit,
                  uint64_t lifetime_limit, Day today, uint64_t* in_flight = nullptr) noexcept {
-        const uint64_t there = unreserve(served, at, n);
+        uint64_t there = unreserve(served, at, n);
+        if (there < n) {
+            there += take_overdue(served.day, n - there);
+        }
         if (in_flight != nullptr) {
             *in_flight = there;
         }
@@ -273,6 +291,20 @@ private:
         }
     }
 
+    // At most n.
+    uint64_t take_overdue(Day day, uint64_t n) noexcept {
+        auto& word = overdue.words[day & 1];
+        uint64_t was = word.load(std::memory_order_relaxed);
+        for (;;) {
+            const DayCount left(was);
+            const uint64_t taken = left.day() == day ? std::min(n, left.used()) : 0;
+            if (taken == 0 ||
+                word.compare_exchange_weak(was, was - taken, std::memory_order_relaxed)) {
+                return taken;
+            }
+        }
+    }
+
     template <class F>
     static void change(Atomic<uint64_t>& word, F f) noexcept {
         uint64_t was = word.load(std::memory_order_relaxed);
@@ -293,9 +325,12 @@ private:
     }
 
     void free_expired(const pacing::BucketTimes& times, uint32_t place,
-                      const pacing::BucketStep& step, Millis now) noexcept {
+                      const pacing::BucketStep& step, Millis now, bool frozen = false) noexcept {
         if (step.freed > 0) {
             const Day day = times.day_of(place, step.stamp, now, used.latest());
+            if (frozen && overdue.count(day, step.freed)) {
+                return;
+            }
             give_back(day, step.freed);
             expired.count(day, step.freed);
         }

@@ -118,7 +118,9 @@ bool prepare_folders(MainConf& main, ngx_log_t* log) {
     const struct {
         const char* directive;
         ngx_str_t path;
-    } folders[] = {{"ads_state", main.state_path}, {"ads_spool", main.spool_path}};
+    } folders[] = {{"ads_state", main.state_path},
+                   {"ads_spool", main.spool_path},
+                   {"ads_fleet", main.fleet_run}};
     for (const auto& folder : folders) {
         if (folder.path.len == 0) {
             continue;

@@ -50,6 +50,16 @@ KeeperConf conf_of(const MainConf& conf) {
         ship.timeout = static_cast<Millis>(conf.timeout);
         keep.connections = static_cast<uint32_t>(conf.connections);
     }
+    if (conf.fleet_name.len > 0) {
+        FleetConf& fleet = keep.fleet.emplace();
+        fleet.name.assign(view(conf.fleet_name));
+        fleet.conninfo.assign(view(conf.postgres));
+        fleet.run_mark = setup.run_mark;
+        fleet.shares = conf.fleet_shares;
+        if (conf.anonymous_cap >= 0) {
+            fleet.anonymous_cap = static_cast<uint64_t>(conf.anonymous_cap);
+        }
+    }
     return keep;
 }
 

@@ -9,6 +9,7 @@
 #include "io/file.hpp"
 #include "io/process.hpp"
 #include "io/rebuild.hpp"
+#include "io/run_mark.hpp"
 #include "io/thread.hpp"
 #include "ledger/pacer.hpp"
 #include "ngx/clock.hpp"
@@ -173,6 +174,43 @@ void pace_first(MainConf& conf) noexcept {
     });
 }
 
+bool state_in_use(const Setup& setup) noexcept {
+    return setup.target.state.in_use(static_cast<uint64_t>(monotonic()), process_alive);
+}
+
+// A node in a fleet gets its identity, or proves it, while no process uses the state.
+void begin_fleet(ngx_cycle_t* cycle, MainConf& conf) {
+    auto& setup = *conf.setup;
+    FleetState& fleet = setup.target.state.head().fleet;
+    const bool configured = conf.fleet_name.len > 0;
+    const bool member = fleet.mode.load() != FleetMode::none;
+    fleet.calls.configured.store(configured ? 1 : 0, std::memory_order_relaxed);
+    if (!configured && !member) {
+        return;
+    }
+    if (state_in_use(setup)) {
+        if (configured != member) {
+            ngx_log_error(NGX_LOG_ERR, cycle->log, 0,
+                          "ads: \"ads_fleet\" was %s: this takes effect when nginx is stopped "
+                          "and started, not by a reload",
+                          configured ? "added" : "removed");
+        }
+        return;
+    }
+    if (!configured) {
+        leave_fleet(setup.target.state);
+        ngx_log_error(NGX_LOG_WARN, cycle->log, 0,
+                      "ads: node %uD has left its fleet: free its rights with \"nginx-ads fleet "
+                      "forget\"",
+                      setup.target.state.head().node);
+        return;
+    }
+    begin_in_fleet(setup.target.state, read_run_mark(setup.run_mark), random_node());
+    if (!setup.file.sync_all()) {
+        ngx_log_error(NGX_LOG_ERR, cycle->log, ngx_errno, "ads: cannot store the state");
+    }
+}
+
 void start_worker(ngx_cycle_t* cycle, MainConf& conf) noexcept {
     worker = new Worker(conf);
     if (!worker->start(cycle->log)) {
@@ -206,6 +244,7 @@ ngx_int_t init_module(ngx_cycle_t* cycle) {
     setup.target.state = setup.has_file ? setup.file.state() : zone_state(setup.target.zone);
     setup.epoch = setup.target.zone.head().epoch.fetch_add(1) + 1;
     setup.configuration = setup.target.state.head().keeper.configurations.fetch_add(1) + 1;
+    begin_fleet(cycle, *conf);
     const StoredTotals totals = recall_totals(cycle, *conf);
     use_catalog(cycle, *conf, totals.catalog);
     publish_first(cycle, *conf);
@@ -232,6 +271,21 @@ void exit_process(ngx_cycle_t*) {
     delete worker;
     worker = nullptr;
     free_buffers();
+}
+
+// The last process of a node in a fleet stores all: after a boot its state is known to be whole.
+void exit_master(ngx_cycle_t* cycle) {
+    MainConf* conf = conf_of(cycle);
+    if (conf == nullptr || conf->setup->target.file == nullptr) {
+        return;
+    }
+    auto& setup = *conf->setup;
+    FleetState& fleet = setup.target.state.head().fleet;
+    if (fleet.mode.load() == FleetMode::none || state_in_use(setup) || !setup.file.sync_all()) {
+        return;
+    }
+    fleet.clean.store(1);
+    setup.file.sync_head();
 }
 
 }  // namespace ads::ngx

@@ -8,5 +8,6 @@ namespace ads::ngx {
 ngx_int_t init_module(ngx_cycle_t* cycle);
 ngx_int_t init_process(ngx_cycle_t* cycle);
 void exit_process(ngx_cycle_t* cycle);
+void exit_master(ngx_cycle_t* cycle);
 
 }  // namespace ads::ngx

@@ -54,6 +54,6 @@ ngx_module_t ngx_http_ads_module = {
     nullptr,  // init thread
     nullptr,  // exit thread
     ads::ngx::exit_process,
-    nullptr,  // exit master
+    ads::ngx::exit_master,
     NGX_MODULE_V1_PADDING,
 };

@@ -22,7 +22,7 @@ directive_blocks(
     ads_secret  => '$TEST_NGINX_SECRET',
 );
 
-plan tests => 161;
+plan tests => 171;
 no_shuffle();
 run_tests();
 
@@ -771,3 +771,50 @@ ads: invalid value "https://frames.example:8443" in "ads_frame_origin": the serv
 --- request
 GET /spot/serve?placement=top
 --- response_body_like: "creative":31
+
+
+
+=== TEST 77: ads_fleet: a name that is none
+--- ads
++ads_fleet name=web/1;
+--- must_die
+--- error_log
+ads: invalid parameter "name=web/1" in "ads_fleet": must have 1 to 64 letters, digits, ".", "_" or "-" in
+
+
+
+=== TEST 78: ads_fleet: no name
+--- ads
++ads_fleet on_error=share;
+--- must_die
+--- error_log
+ads: "ads_fleet" must have "name=NAME" in
+
+
+
+=== TEST 79: ads_fleet: an unknown policy
+--- ads
++ads_fleet name=web1 on_error=guess;
+--- must_die
+--- error_log
+ads: invalid parameter "on_error=guess" in "ads_fleet": must be "name=NAME", "on_error=stop", "on_error=share" or "run=PATH" in
+
+
+
+=== TEST 80: ads_fleet needs ads_state
+--- ads
++ads_fleet name=web1;
++ads_postgres "dbname=ads";
+--- must_die
+--- error_log
+ads: "ads_fleet" requires "ads_state" in the http block in
+
+
+
+=== TEST 81: ads_fleet needs ads_postgres
+--- ads
++ads_fleet name=web1;
++ads_state logs/state dedupe=1m;
+--- must_die
+--- error_log
+ads: "ads_fleet" requires "ads_postgres" in the http block in

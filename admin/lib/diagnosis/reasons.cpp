@@ -40,6 +40,8 @@ constexpr auto kWords = std::to_array<Words>({
     {"pacing held it back at that moment", "this spreads it over the day"},
     {"its budget or its daily cap is exhausted",
      "raise budget, daily_impression_cap or daily_click_cap if it should serve more today"},
+    {"this node of the fleet has no rights left to its budget or cap, and was not granted more yet",
+     "ads_status shows what it holds and wants; nginx-ads fleet shows who has the rest"},
     {"it was eligible, but another ad group was drawn",
      "raise its weight or its priority if this is too frequent"},
 });

@@ -25,15 +25,16 @@ enum class Reason : uint8_t {
     together,   // its set could not be filled
     pacing,     // refused by the pacing coin
     cap,        // the budget or cap is used up
+    rights,     // the node holds no rights to it that are left, but other nodes may
     lost,       // eligible, but another was drawn
 };
 
 template <>
 struct Names<Reason> {
     static constexpr auto list = std::to_array<std::string_view>(
-        {"none", "status", "flight", "schedule", "creative", "floor", "weight", "device", "geo",
-         "language", "key", "url", "frequency", "page", "exclusive", "together", "pacing", "cap",
-         "lost"});
+        {"none",      "status",   "flight",   "schedule", "creative", "floor",     "weight",
+         "device",    "geo",      "language", "key",      "url",      "frequency", "page",
+         "exclusive", "together", "pacing",   "cap",      "rights",   "lost"});
 };
 
 // These depend on the request and the catalog only. The others depend on earlier serves, and are

@@ -23,6 +23,7 @@ constexpr size_t kDefaultFrequency = 64 << 20;
 constexpr ngx_int_t kShortestReservation = 15;
 constexpr ngx_int_t kLongestReservation = 3600;
 constexpr Seconds kDefaultReservation = 120;
+constexpr Seconds kFleetWait = 10;  // for the pixels that other nodes have recorded
 constexpr ngx_int_t kMostNice = 19;
 constexpr ngx_int_t kDefaultNice = 5;
 
@@ -313,6 +314,8 @@ ngx_command_t commands[] = {
      NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
     {ngx_string("ads_postgres"), NGX_HTTP_MAIN_CONF | NGX_CONF_1MORE, set_postgres,
      NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
+    {ngx_string("ads_fleet"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE123, set_fleet,
+     NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
     {ngx_string("ads_spool"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE123, set_spool,
      NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
     {ngx_string("ads_keeper"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1, set_keeper,
@@ -398,6 +401,7 @@ void* create_main_conf(ngx_conf_t* cf) {
         main->poll = static_cast<ngx_msec_t>(FeedConf{}.poll);
         main->connections = 1;
         main->nice = NGX_CONF_UNSET;
+        main->anonymous_cap = -1;
     }
     return main;
 }
@@ -406,6 +410,9 @@ char* init_main_conf(ngx_conf_t* cf, void* conf) {
     auto* main = main_of(conf);
     if (main->reservation == 0) {
         main->reservation = kDefaultReservation;
+    }
+    if (main->fleet_name.data != nullptr) {
+        main->reservation += kFleetWait;
     }
     if (main->nice == NGX_CONF_UNSET) {
         main->nice = kDefaultNice;
@@ -448,6 +455,9 @@ char* init_main_conf(ngx_conf_t* cf, void* conf) {
     cleanup->data = main->setup;
     cleanup->handler = destroy_setup;
     main->setup->spool_folder.assign(view(main->spool_path));
+    if (check_fleet(cf, main) != conf_ok()) {
+        return conf_error();
+    }
     // `nginx -s stop` must work with any catalog.
     if (ngx_process == NGX_PROCESS_SIGNALLER) {
         return conf_ok();

@@ -26,6 +26,7 @@ struct Setup {
     bool placeholder = false;  // compiled is empty: PostgreSQL has not been read yet
     std::string catalog_path;
     std::string spool_folder;
+    std::string run_mark;        // of a node in a fleet
     uint64_t epoch = 0;          // number of the configuration in the zone
     uint32_t configuration = 0;  // and in the state
     Target target;               // from init_module on
@@ -49,7 +50,11 @@ struct MainConf {
     ngx_msec_t interval;  // between two checks of an empty spool
     ngx_msec_t timeout;   // of a batch
     ngx_int_t connections;
-    ngx_int_t nice;  // of the keeper
+    ngx_str_t fleet_name;     // empty: limits are this node's own
+    ngx_str_t fleet_run;      // the folder of the run mark
+    bool fleet_shares;        // on_error=share
+    ngx_int_t anonymous_cap;  // the largest of all locations; -1: there is none
+    ngx_int_t nice;           // of the keeper
     ngx_str_t spool_path;
     size_t segment;
     SpoolSyncMode sync;
@@ -194,6 +199,10 @@ char* take_sync(ngx_conf_t* cf, ngx_command_t* cmd, SpoolSyncMode& sync) noexcep
 char* set_postgres(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* read_catalog(ngx_conf_t* cf, MainConf* main);
 bool read_saved_catalog(MainConf& main, ngx_log_t* log);  // of PostgreSQL, in ads_state
+
+// In fleet.cpp.
+char* set_fleet(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
+char* check_fleet(ngx_conf_t* cf, MainConf* main);
 
 // Directives about the visitor, in conf_visitor.cpp.
 Value* compile(ngx_conf_t* cf, ngx_str_t& text) noexcept;  // nullptr: invalid

@@ -269,6 +269,9 @@ char* set_anonymous_cap(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
         return invalid_value(cf, cmd, args[1], "must be a number from 0 to 1000000000, or off");
     }
     loc->anonymous_cap = cap;
+    auto* main =
+        static_cast<MainConf*>(ngx_http_conf_get_module_main_conf(cf, ngx_http_ads_module));
+    main->anonymous_cap = std::max(main->anonymous_cap, cap);
     return conf_ok();
 }
 

@@ -2,6 +2,7 @@
 
 #include "io/thread.hpp"
 #include "ngx/request/limit.hpp"
+#include "ngx/status/fleet.hpp"
 #include "ngx/status/pacing.hpp"
 #include "ngx/status/stop.hpp"
 #include "version.hpp"
@@ -302,6 +303,7 @@ void put_metrics(Worker& worker, Out& out, const Filter& filter, const MainConf&
     put_stop_metrics(worker, out);
     put_storage(worker, out, conf);
     put_keeper(worker, out);
+    put_fleet_metrics(worker, out);
     put_health_metrics(worker, out);
     put_limit_metrics(out, conf);
     size_t left = 0;

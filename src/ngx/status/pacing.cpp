@@ -1,5 +1,6 @@
 #include "ngx/status/pacing.hpp"
 
+#include "ngx/status/fleet.hpp"
 #include "ngx/status/stop.hpp"
 #include "ngx/worker/worker.hpp"
 
@@ -99,6 +100,8 @@ void put_group_pacing(Worker& worker, Out& out, const Image& image, uint32_t ind
         out.put("\",");
         put_amounts(out, *pace_at(worker, slots.impressions_pace), wall.spent(day.day),
                     wall.in_flight(day.times(group.impression_cap > 0)), false);
+        put_rights_of(worker, out, slots.impressions, group.impression_cap > 0 ? day.day : Day{0},
+                      false);
         out.put('}');
     }
     if (slots.clicks_pace != kNone && slots.counters != kNone) {
@@ -106,6 +109,7 @@ void put_group_pacing(Worker& worker, Out& out, const Image& image, uint32_t ind
         out.put(slots.impressions_pace != kNone ? ",{\"of\":\"clicks\"," : "{\"of\":\"clicks\",");
         put_amounts(out, *pace_at(worker, slots.clicks_pace),
                     counters.at(Counter::clicks).read(day.day), 0, false);
+        put_rights_of(worker, out, slots.clicks, group.click_cap > 0 ? day.day : Day{0}, false);
         out.put('}');
     }
     out.put(']');
@@ -150,6 +154,8 @@ void put_campaign_pacing(Worker& worker, Out& out, const Image& image, uint32_t 
         out.put(',');
         put_amounts(out, *pace, wall.spent(day.day),
                     wall.in_flight(day.times(campaign.budget_type == BudgetType::daily)), true);
+        put_rights_of(worker, out, slots.budget,
+                      campaign.budget_type == BudgetType::daily ? day.day : Day{0}, true);
         out.put('}');
     }
     out.put(",\"pace\":");

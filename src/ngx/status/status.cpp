@@ -6,6 +6,7 @@
 #include "io/thread.hpp"
 #include "ngx/endpoint/handlers.hpp"
 #include "ngx/request/limit.hpp"
+#include "ngx/status/fleet.hpp"
 #include "ngx/status/metrics.hpp"
 #include "ngx/status/pacing.hpp"
 #include "ngx/status/rows.hpp"
@@ -61,13 +62,20 @@ InputError read_filter(const Query& query, Filter& filter) noexcept {
     return {};
 }
 
+// In a fleet rights that were returned are taken as well.
+uint64_t anonymous_serves(const GroupSlot& slot, Day day) noexcept {
+    const uint64_t gave = slot.anonymous_rights.gave.read(day);
+    const uint64_t word = slot.anonymous.read(day);
+    return word > gave ? word - gave : 0;
+}
+
 // Today's refusals by reason. Targeting reasons are counted on a sample of the
 // requests and scaled: those are named under "sampled".
 void put_refused(Worker& worker, Out& out, uint32_t slot, Day day, bool estimated) noexcept {
     const auto each = [&](auto f) {
         for (size_t i = 0; slot != kNone && i < kRefusals; i++) {
             const DayCount count{
-                worker.process.state().slot(slot).refusals[i].load(std::memory_order_relaxed)};
+                worker.process.state().slot(slot).refusal(i).load(std::memory_order_relaxed)};
             if (count.day() == day && count.used() > 0) {
                 f(static_cast<Reason>(i + 1), count.used());
             }
@@ -111,7 +119,7 @@ void put_group(Worker& worker, Out& out, const Image& image, uint32_t index) noe
     out.number(row[Counter::serves]);
     out.put(",\"anonymous\":");
     const uint32_t slot = worker.catalog.slot_of(index);
-    out.number(slot == kNone ? 0 : worker.process.state().slot(slot).anonymous.read(row.day));
+    out.number(slot == kNone ? 0 : anonymous_serves(worker.process.state().slot(slot), row.day));
     out.put(",\"impressions\":");
     out.number(row[Counter::impressions]);
     out.put(",\"viewables\":");
@@ -311,6 +319,8 @@ void put_json(Worker& worker, Out& out, const Image& image, const Filter& filter
     put_keeper(worker, out);
     out.put(',');
     put_limits(out, conf);
+    out.put(",\"fleet\":");
+    put_fleet(worker, out, conf);
     out.put(",\"zone\":{\"size\":");
     out.number(conf.zone->shm.size);
     out.put(",\"used\":");

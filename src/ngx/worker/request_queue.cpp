@@ -94,6 +94,7 @@ void RequestQueue::run() noexcept {
         ngx_http_run_posted_requests(c);
     }
     worker_.recorder.flush();  // of requests that were closed, or failed
+    worker_.ring_for_rights();
     running_ = false;
 }
 

@@ -1,5 +1,11 @@
 #include "ngx/worker/worker.hpp"
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+
 namespace ads::ngx {
 
 namespace {
@@ -83,6 +89,7 @@ void Worker::on_tick(ngx_event_t* event) {
 
 void Worker::tick() noexcept {
     process.keep_place();
+    ring_for_rights();
     const bool ready = refresh();
     recorder.tick();
     if (ready) {
@@ -94,6 +101,18 @@ void Worker::tick() noexcept {
         last_list_check_ = mono;
         follow_lists();
     }
+}
+
+// The word is in the state; no keeper waits for it where there is no fleet.
+void Worker::ring_for_rights() noexcept {
+    auto& bell = process.state().head().fleet.bell;
+    const uint32_t now = bell.load(std::memory_order_relaxed);
+    if (now == last_bell_ || ngx_current_msec == last_ring_) [[likely]] {
+        return;
+    }
+    last_bell_ = now;
+    last_ring_ = ngx_current_msec;
+    syscall(SYS_futex, &bell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
 void Worker::follow_lists() noexcept {

@@ -34,6 +34,9 @@ public:
     // Called five times a second.
     void tick() noexcept;
 
+    // Wakes the keeper if rights have run out since the last call; at most once a millisecond.
+    void ring_for_rights() noexcept;
+
     // The ledger for decisions, as of refresh().
     Ledger::Source ledger_source() noexcept {
         return {catalog.image(), catalog.slots(), process.state(),       process.frequency(),
@@ -63,6 +66,8 @@ private:
     ngx_event_t tick_event_{};
     ngx_connection_t connection_{};  // required for events
     Millis last_list_check_ = 0;     // monotonic
+    uint32_t last_bell_ = 0;         // as it was rung
+    ngx_msec_t last_ring_ = 0;
 };
 
 // Runs `handler` at the end of the event loop cycle, see RequestQueue; 503 without a worker.

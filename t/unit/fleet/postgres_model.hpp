@@ -118,6 +118,19 @@ public:
         }
     }
 
+    // What a standby has when it takes over.
+    struct Backup {
+        std::map<NodeId, Node> nodes;
+        std::set<NodeId> closed;
+        std::map<FleetWall, WallAccounts> walls;
+    };
+    Backup backup() const { return {nodes_, closed_, walls_}; }
+    void restore(const Backup& from) {
+        nodes_ = from.nodes;
+        closed_ = from.closed;
+        walls_ = from.walls;
+    }
+
     static constexpr NodeId kNobody = 0;
     uint64_t charged(const WallAccounts& entry, NodeId but) const {
         uint64_t sum = 0;

@@ -182,11 +182,20 @@ std::vector<std::pair<FleetWall, uint64_t>> World::walls_of(const Image& image, 
 // ---- processes ----
 
 void World::start(size_t index) {
+    begin(index);
+    machines_[index]->up = true;
+    for (int i = 0; i < 2; i++) {
+        add_worker(index);
+    }
+    add_keeper(index);
+}
+
+// What a master does before it starts a process.
+void World::begin(size_t index) {
     Machine& machine = *machines_[index];
     State& state = machine.state;
     const uint32_t before = machine.node();
     const Copy was = machine.copy();
-    machine.up = true;
     machine.no_allowance = false;
     if (mutation_ == Mutation::no_sealing && state.head().fleet.instance.load() != 0) {
         state.head().fleet.mode.store(FleetMode::open);
@@ -206,10 +215,6 @@ void World::start(size_t index) {
     }
     tell("machine ", index, " starts as node ", machine.node(), " was ", before, ", mode ",
          static_cast<int>(machine.mode()));
-    for (int i = 0; i < 2; i++) {
-        add_worker(index);
-    }
-    add_keeper(index);
 }
 
 void World::keep_buckets(Machine& machine, const Copy& was) {
@@ -273,12 +278,12 @@ void World::kill(Machine& machine, size_t index, bool hard) {
     add(lost_, process.holds);
     if (process.client) {
         for (const OpenWall& open : walls_now(machine)) {
-            const WallRights& rights = machine.state.wall(open.slot).rights;
-            const DayCount day(rights.returning.load());
+            const WallSlot& wall = machine.state.wall(open.slot);
+            const DayCount day(wall.rights.returning.load());
             if (open.wall.day != 0 && day.day() == open.wall.day) {
                 lost_[open.wall] += day.used();
             } else if (open.wall.day == 0) {
-                lost_[open.wall] += rights.lifetime_returning.load();
+                lost_[open.wall] += wall.lifetime_rights.returning.load();
             }
         }
     }
@@ -446,14 +451,15 @@ void World::note_clock(const Machine& machine, Day today) {
     behind_midnight_ = behind_midnight_ || today < machine.newest_day;
 }
 
+void World::note_mark(Machine& machine) {
+    const FleetState& fleet = machine.state.head().fleet;
+    if (fleet.mode.load() == FleetMode::open) {
+        machine.mark = RunMark{fleet.instance.load(), fleet.sequence.load()};
+    }
+}
+
 void World::keep(size_t index, Process& self) {
     Machine& machine = *machines_[index];
-    const auto note = [&] {
-        const FleetState& fleet = machine.state.head().fleet;
-        if (fleet.mode.load() == FleetMode::open) {
-            machine.mark = RunMark{fleet.instance.load(), fleet.sequence.load()};
-        }
-    };
     for (;;) {
         stepped::Fiber::running()->pause();
         self.busy = true;
@@ -464,7 +470,7 @@ void World::keep(size_t index, Process& self) {
             self.busy = false;
             continue;
         }
-        note();
+        note_mark(machine);
         mutate(machine, call);
         self.answer.reset();
         self.awaits = call.nonce;
@@ -484,7 +490,7 @@ void World::keep(size_t index, Process& self) {
             tell("node ", machine.node(), " is refused");
             refused(machine);
         } else if (call.next != 0 && mode == FleetMode::open) {
-            note();
+            note_mark(machine);
         }
         self.busy = false;
         const Millis next = until;
@@ -496,7 +502,7 @@ void World::keep(size_t index, Process& self) {
 
 void World::refused(const Machine& machine) {
     const uint32_t node = machine.node();
-    if (!forgotten_.contains(node) && !copied_.contains(node)) {
+    if (!forgotten_.contains(node) && !copied_.contains(node) && !with_failover_) {
         fall_short("refused for nothing");
     }
 }
@@ -531,7 +537,7 @@ void World::mutate(Machine& machine, RightsCall& call) {
             if (open.wall.day != 0) {
                 machine.state.wall(open.slot).rights.gave.raise(open.wall.day, line->gave);
             } else {
-                machine.state.wall(open.slot).rights.lifetime_gave.store(line->gave);
+                machine.state.wall(open.slot).lifetime_rights.gave.store(line->gave);
             }
         }
     }

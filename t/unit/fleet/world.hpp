@@ -3,9 +3,9 @@
 // Processes are killed, stopped and woken; states are lost, copied, restored and cut off from
 // power; limits and clocks change; nodes are forgotten. A seed determines all of it.
 //
-// Not simulated: a failover of PostgreSQL that forgets commits, pixels that arrive at a node other
-// than the one that served, fleet join, the settling of a predecessor, the overdue words of
-// reservations, prices that are estimates, and memory that processors see in different orders.
+// Not simulated: pixels that arrive at a node other than the one that served, fleet join, the
+// settling of a predecessor, the overdue words of reservations, prices that are estimates, and
+// memory that processors see in different orders.
 #pragma once
 
 #include <array>
@@ -153,7 +153,9 @@ private:
     // processes
     void start(size_t machine);
     void stop(size_t machine, bool clean);
+    void begin(size_t machine);
     void opened(size_t machine);
+    static void note_mark(Machine& machine);
     void kill(Machine& machine, size_t process, bool hard);
     void finish(Process& process);
     void add_worker(size_t machine);
@@ -174,6 +176,7 @@ private:
     // the outside
     void send(size_t machine, const Process& self, const RightsCall& call);
     void deliver();
+    RightsAnswer take_call(size_t machine, uint32_t node, const RightsCall& call);
     void answer(Message message);
     void hear(const Message& message);
     void ship(Machine& machine, size_t most);
@@ -182,9 +185,12 @@ private:
     void step(double faults);
     void fault();
     void power_cut(size_t machine);
+    void drain(size_t machine);
+    void fail_over();
     void keep_copy(const Machine& machine);
     void put_copy(size_t to, const Copy& copy);
     void check_words(Machine& machine);
+    void keep_one_keeper(Machine& machine);
     void settle_down();
     std::string shortfall();
     void tell_holdings() const;
@@ -201,6 +207,8 @@ private:
     bool quiet_ = false;            // no more faults
     bool away_ = false;             // PostgreSQL
     bool behind_midnight_ = false;  // a process has worked on a day that was over
+    bool with_failover_ = false;    // PostgreSQL may forget commits, and states are not copied
+    std::optional<PostgresModel::Backup> backup_;
     std::vector<std::unique_ptr<Machine>> machines_;
     std::vector<Message> messages_;
     std::vector<Copy> copies_;

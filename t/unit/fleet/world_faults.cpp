@@ -38,8 +38,22 @@ void World::deliver() {
     }
 }
 
+// PostgreSQL gets a call of a machine.
+RightsAnswer World::take_call(size_t machine, uint32_t node, const RightsCall& call) {
+    RightsAnswer answer = postgres_.call(node, call, now_ / kSecond);
+    if (answer.admission == rights::Admission::accepted) {
+        if (call.next != 0 && machines_[machine]->node() == node) {
+            opened(machine);
+        } else if (call.sequence > sequence_[node]) {
+            sequence_[node] = call.sequence;
+            accepted_[node]++;
+        }
+    }
+    return answer;
+}
+
 void World::answer(Message message) {
-    const RightsAnswer answer = postgres_.call(message.node, message.call, now_ / kSecond);
+    const RightsAnswer answer = take_call(message.machine, message.node, message.call);
     tell("machine ", message.machine, " node ", message.node, " calls ", message.call.sequence,
          message.call.next != 0 ? " to be unsealed: " : ": ", static_cast<int>(answer.admission));
     for (size_t i = 0; tracing_ && i < answer.grants.size(); i++) {
@@ -47,14 +61,6 @@ void World::answer(Message message) {
         const RightsGrant& grant = answer.grants[i];
         tell("    ", text(line.wall), " got ", line.got, " gave ", line.gave, " need ", line.need,
              " ahead ", line.ahead, " -> got ", grant.got, " free ", grant.free);
-    }
-    if (answer.admission == rights::Admission::accepted) {
-        if (message.call.next != 0 && machines_[message.machine]->node() == message.node) {
-            opened(message.machine);
-        } else if (message.call.sequence > sequence_[message.node]) {
-            sequence_[message.node] = message.call.sequence;
-            accepted_[message.node]++;
-        }
     }
     if (quiet_ || !chance(0.08)) {
         const Millis late = quiet_ || chance(0.7) ? 5 : static_cast<Millis>(rng_.below(4000));
@@ -164,10 +170,85 @@ void World::power_cut(size_t index) {
     }
 }
 
+// `nginx-ads fleet drain`, of which any message may be lost, and which may be killed.
+void World::drain(size_t index) {
+    Machine& machine = *machines_[index];
+    stop(index, true);
+    begin(index);
+    RightsClient::Outside outside;
+    outside.random = [this] { return rng_.next() | 1; };
+    outside.store = [&machine] {
+        machine.disk = machine.copy();
+        return true;
+    };
+    RightsClient client(machine.state, std::move(outside));
+    bool clean = true;
+    for (int i = 0; i < 3 && clean; i++) {
+        const std::vector<OpenWall> walls = held_walls(machine.state);
+        if (machine.mode() == FleetMode::open) {
+            client.drain(walls);
+        }
+        RightsCall call;
+        if (!client.prepare(walls, clock(machine), call)) {
+            break;
+        }
+        note_mark(machine);
+        const bool arrives = !away_ && !chance(0.1);
+        clean = !chance(0.1);
+        if (arrives) {
+            const RightsAnswer answer = take_call(index, machine.node(), call);
+            if (clean && !chance(0.1)) {
+                client.receive(call, answer);
+                note_mark(machine);
+            }
+        }
+    }
+    if (clean) {
+        machine.state.head().fleet.clean.store(1);
+        machine.disk = machine.copy();
+    }
+}
+
+// A standby takes over which lacks the last commits: it grants again what it has forgotten, so that
+// caps on serves may be exceeded by that. Nodes that it does not know are refused.
+void World::fail_over() {
+    if (!backup_) {
+        backup_ = postgres_.backup();
+        tell("PostgreSQL has a backup");
+        return;
+    }
+    for (const auto& [wall, entry] : postgres_.walls()) {
+        const auto was = backup_->walls.find(wall);
+        for (const auto& [node, account] : entry.accounts) {
+            uint64_t known = 0;
+            if (was != backup_->walls.end()) {
+                const auto one = was->second.accounts.find(node);
+                known = one == was->second.accounts.end() ? 0 : one->second.held();
+            }
+            allowance_[wall] += account.got > known ? account.got - known : 0;
+        }
+        if (was != backup_->walls.end()) {
+            lost_[wall] +=
+                entry.billed > was->second.billed ? entry.billed - was->second.billed : 0;
+            auto& restored = backup_->walls[wall];
+            restored.highest = entry.highest;
+            restored.wall.limit = entry.wall.limit;
+        }
+    }
+    tell("PostgreSQL fails over");
+    postgres_.restore(*backup_);
+    backup_.reset();
+    behind_midnight_ = true;  // nothing is claimed of what can be reached
+}
+
 void World::fault() {
     const size_t index = rng_.below(machines_.size());
     Machine& machine = *machines_[index];
-    switch (rng_.below(17)) {
+    const uint64_t kind = rng_.below(19);
+    if (with_failover_ && kind >= 6 && kind <= 13 && kind != 11 && kind != 12) {
+        return;
+    }
+    switch (kind) {
         case 0:
         case 1:
             if (!machine.processes.empty()) {
@@ -258,6 +339,14 @@ void World::fault() {
                 now_ += chance(0.5) ? kDay : kDay / 2;
             }
             break;
+        case 17:
+            drain(index);
+            break;
+        case 18:
+            if (with_failover_) {
+                fail_over();
+            }
+            break;
         case 16:
             machine.skew = static_cast<Millis>(rng_.below(4000)) - 2000;
             break;
@@ -294,6 +383,13 @@ void World::step(double faults) {
 void World::check_words(Machine& machine) {
     for (const OpenWall& open : walls_now(machine)) {
         const Holding holding(machine.state.wall(open.slot), open.wall.day);
+        const WallSlot& wall = machine.state.wall(open.slot);
+        const LocalDay day{.day = open.wall.day, .reservation = kReservation};
+        const uint64_t in_flight = wall.in_flight(day.times(open.wall.day != 0));
+        if (in_flight > holding.word() && !behind_midnight_) {
+            fail("in flight " + std::to_string(in_flight) + " of " +
+                 std::to_string(holding.word()));
+        }
         if (holding.word() > holding.got() || holding.gave() > holding.word()) {
             fail("used " + std::to_string(holding.word()) + ", got " +
                  std::to_string(holding.got()) + ", gave " + std::to_string(holding.gave()));
@@ -304,6 +400,7 @@ void World::check_words(Machine& machine) {
 // ---- the end ----
 
 World::Outcome World::run() {
+    with_failover_ = chance(0.1);
     const double faults = std::array{0.0, 0.005, 0.02, 0.06}[rng_.below(4)];
     for (size_t i = 200 + rng_.below(600); i > 0 && outcome_.violation.empty(); i--) {
         step(faults);
@@ -317,12 +414,27 @@ World::Outcome World::run() {
     return outcome_;
 }
 
+// Of several keepers one is active (ledger/active_keeper.hpp): the newest.
+void World::keep_one_keeper(Machine& machine) {
+    size_t left = static_cast<size_t>(std::ranges::count_if(
+        machine.processes, [](const auto& one) { return one->client != nullptr; }));
+    for (size_t i = 0; left > 1;) {
+        if (machine.processes[i]->client != nullptr) {
+            kill(machine, i, false);
+            left--;
+        } else {
+            i++;
+        }
+    }
+}
+
 // No more faults, and traffic for all: what can be reached is reached.
 void World::settle_down() {
     quiet_ = true;
     away_ = false;
     for (size_t i = 0; i < machines_.size(); i++) {
         machines_[i]->edition = edition_;
+        keep_one_keeper(*machines_[i]);
         for (auto& process : machines_[i]->processes) {
             process->stopped = false;
         }

@@ -81,7 +81,7 @@ TEST_F(LedgerRights, RightsOfADayAreNotThoseOfAnother) {
 
 TEST_F(LedgerRights, WhatWasBeingReturnedWhenAKeeperDiedIsStranded) {
     wall().rights.returning = DayCount::pack(kToday, 3);
-    wall().rights.lifetime_returning = 2;
+    wall().lifetime_rights.returning = 2;
     Holding day(wall(), kToday);
     Holding ever(wall(), 0);
     day.strand();
@@ -173,6 +173,59 @@ TEST_F(LedgerRights, CallsCountUpAndOnlyTheLatestAnswerCounts) {
     EXPECT_EQ(Holding(wall(), kToday).got(), 0u);
     keeper.receive(late, answer);
     EXPECT_EQ(Holding(wall(), kToday).got(), 4u);
+}
+
+TEST_F(LedgerRights, ANodeThatJoinsHasWhatItHasUsed) {
+    EXPECT_TRUE(wall().take(kToday, 6, 10, pacing::kUnlimited, kToday));
+    join_fleet(state_);
+    EXPECT_EQ(fleet().mode, FleetMode::sealed);
+    for (const Day day : {kToday, Day{0}}) {
+        EXPECT_EQ(Holding(wall(), day).got(), 6u);
+        EXPECT_EQ(Holding(wall(), day).idle(), 0u);
+    }
+    begin_in_fleet(state_, {}, 88);
+    EXPECT_EQ(state_.head().node, 77u) << "it keeps its identity";
+    EXPECT_EQ(Holding(wall(), kToday).got(), 6u);
+}
+
+TEST_F(LedgerRights, ANodeThatLeavesKeepsWhatItHasUsed) {
+    fleet().mode = FleetMode::open;
+    Holding holding(wall(), kToday);
+    holding.receive(10);
+    EXPECT_TRUE(wall().take(kToday, 6, holding.got(), pacing::kUnlimited, kToday));
+    EXPECT_TRUE(holding.give(3));
+    leave_fleet(state_);
+    EXPECT_EQ(fleet().mode, FleetMode::none);
+    EXPECT_EQ(wall().used.read(kToday), 6u);
+    EXPECT_EQ(holding.got(), 0u);
+}
+
+TEST_F(LedgerRights, WithoutAnAnswerItGoesOnWithItsPart) {
+    Holding holding(wall(), kToday);
+    holding.receive(4);
+    holding.note_part(3);
+    const WallLimits limits{.day = 100};
+    EXPECT_EQ(wall().with_rights(kToday, limits, pacing::kUnlimited, false).day, 4u);
+    EXPECT_EQ(wall().with_rights(kToday, limits, pacing::kUnlimited, true).day, 7u);
+    EXPECT_EQ(wall().with_rights(kToday, {.day = 5}, pacing::kUnlimited, true).day, 5u);
+}
+
+TEST_F(LedgerRights, WhatIsOverdueStaysTakenUntilItIsConfirmed) {
+    const auto times = pacing::BucketTimes::of(kToday, 0, 15);
+    const Millis width = times.width;
+    const Millis later = 20 * width;  // in the bucket of 4 * width
+    ASSERT_TRUE(wall().take(kToday, 2, 10, pacing::kUnlimited, kToday));
+    ASSERT_TRUE(wall().reserve(times, 4 * width, 2, true));
+    ASSERT_TRUE(wall().take(kToday, 1, 10, pacing::kUnlimited, kToday));
+    ASSERT_TRUE(wall().reserve(times, later, 1, true));
+    EXPECT_EQ(wall().used.read(kToday), 3u);
+    EXPECT_EQ(wall().overdue.read(kToday), 2u);
+    EXPECT_TRUE(wall().confirm(times, 4 * width, 1, 3, 3, kToday));
+    EXPECT_EQ(wall().used.read(kToday), 3u) << "it was taken already";
+    EXPECT_EQ(wall().confirmed.read(kToday), 1u);
+    wall().free_overdue();
+    EXPECT_EQ(wall().used.read(kToday), 2u);
+    EXPECT_EQ(wall().overdue.read(kToday), 0u);
 }
 
 class LedgerFleetStart : public LedgerRights {
