@@ -303,19 +303,24 @@ BEGIN
         INTO grants FROM done d;
     END IF;
 
-    -- Walls of which others need more while this node may have idle rights.
-    SELECT jsonb_agg(jsonb_build_array(w.kind, w.id, w.day) ORDER BY w.kind, w.id, w.day) INTO wanted_back
-    FROM (SELECT x.kind, x.id, x.day FROM ads.fleet_accounts x
-          WHERE x.denied > 0 AND x.node <> in_node AND x.node = ANY (active_nodes)
-          UNION
-          SELECT v.kind, v.id, v.day FROM ads.fleet_walls v WHERE v.over) c
-    JOIN ads.fleet_accounts a ON a.kind = c.kind AND a.id = c.id AND a.day = c.day AND a.node = in_node AND a.got > a.gave
-    JOIN ads.fleet_walls w ON w.kind = c.kind AND w.id = c.id AND w.day = c.day
-    CROSS JOIN LATERAL (
-        SELECT w.units - w.settled - sum(greatest(x.got - x.gave, x.billed)) AS free,
-               bool_or(x.denied > 0 AND x.node <> in_node AND x.node = ANY (active_nodes)) AS denied
-        FROM ads.fleet_accounts x WHERE x.kind = c.kind AND x.id = c.id AND x.day = c.day) o
-    WHERE o.free < 0 OR (o.denied AND o.free < w.quantum);
+    -- Walls of which others need more while this node may have idle rights: of which more is held than
+    -- was billed, as only that becomes free when it is returned.
+    IF EXISTS (SELECT FROM ads.fleet_walls v WHERE v.over) OR EXISTS (
+            SELECT FROM ads.fleet_accounts x
+            WHERE x.denied > 0 AND x.node <> in_node AND x.node = ANY (active_nodes)) THEN
+        SELECT jsonb_agg(jsonb_build_array(w.kind, w.id, w.day) ORDER BY w.kind, w.id, w.day) INTO wanted_back
+        FROM ads.fleet_accounts a
+        JOIN ads.fleet_walls w ON w.kind = a.kind AND w.id = a.id AND w.day = a.day
+        CROSS JOIN LATERAL (
+            SELECT w.units - w.settled - sum(greatest(x.got - x.gave, x.billed)) AS free,
+                   bool_or(x.denied > 0 AND x.node <> in_node AND x.node = ANY (active_nodes)) AS denied
+            FROM ads.fleet_accounts x WHERE x.kind = a.kind AND x.id = a.id AND x.day = a.day) o
+        WHERE a.node = in_node AND (a.day = 0 OR a.day >= ads.day_number(moment::date) - 2) AND a.got - a.gave > a.billed
+          AND (w.over OR EXISTS (
+              SELECT FROM ads.fleet_accounts x
+              WHERE x.kind = a.kind AND x.id = a.id AND x.day = a.day AND x.denied > 0 AND x.node <> in_node))
+          AND (o.free < 0 OR (o.denied AND o.free < w.quantum));
+    END IF;
 
     RETURN jsonb_build_object('admission', 'accepted', 'active', cardinality(active_nodes),
                               'grants', coalesce(grants, '[]'), 'wanted_back', coalesce(wanted_back, '[]'));

@@ -76,7 +76,7 @@ public:
         }
         for (const auto& [key, entry] : walls_) {
             const auto own = entry.accounts.find(id);
-            if (own != entry.accounts.end() && own->second.held() > 0 &&
+            if (own != entry.accounts.end() && own->second.held() > own->second.billed &&
                 rights::wants_back(wall_of(entry), charged(entry, kNobody),
                                    denied(entry, id, now))) {
                 answer.wanted_back.push_back(key);
