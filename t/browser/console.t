@@ -72,7 +72,10 @@ my $alone = AdsTest::Api->new(console => 1, alone => 1, catalog => "$folder/cata
 AdsTest::Browser::run($node, 't/browser/console.mjs', SITE => $site, BROWSER => $browser, ALONE => 'http://localhost:' . $alone->{ngx}->port, CONNINFO => $pg->conninfo,
     COMMAND => $command, LOG => $api->{ngx}->path('logs/error.log'), ROOT => $api->{ngx}->path('html'));
 
+$api->stop_api;
+AdsTest::Browser::run($node, 't/browser/console-away.mjs', SITE => $site, BROWSER => $browser, LOG => $api->{ngx}->path('logs/error.log'), ROOT => $api->{ngx}->path('html'));
+
 $api->finish;
 $alone->finish;
-is_deeply [ map { $_->{ngx}->problems(allow => [ qr/favicon/ ]) } $api, $alone ], [], 'clean logs and exits';
+is_deeply [ map { $_->{ngx}->problems(allow => [ qr/favicon/, qr/api\.sock/ ]) } $api, $alone ], [], 'clean logs and exits';
 done_testing;

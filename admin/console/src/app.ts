@@ -60,7 +60,7 @@ class ConsoleApp extends View {
     }
     const frame = live.value;
     return html`<span class="stream ${live.connected ? 'on' : 'off'}" title=${live.connected ? 'ads_live sends the figures of this node once per second' : live.error?.message ?? 'connecting'}>
-      <span class="dot" aria-hidden="true"></span>${live.connected ? html`live<span class="wide"> · ${rate(frame?.rates?.requests)} requests/s · generation ${count(frame?.generation)}</span>` : 'not live'}</span>`;
+      <span class="dot" aria-hidden="true"></span>${live.connected ? html`live<span class="wide"> · ${rate(live.average('requests'))} requests/s · generation ${count(frame?.generation)}</span>` : 'not live'}</span>`;
   }
 
   private nextTheme(): void {
@@ -80,7 +80,7 @@ class ConsoleApp extends View {
     }
     const page = pageOf(router.route);
     return page
-      ? html`${keyed(page.takesQuery ? page.name : location.hash, page.render(router.route))}`
+      ? html`${keyed(`${session.managed} ${page.takesQuery ? page.name : location.hash}`, page.render(router.route))}`
       : html`<h1>There is no such page</h1><p>It may need rights that you do not have, or the API. <a href=${address('today')}>Today</a></p>`;
   }
 
@@ -92,8 +92,8 @@ class ConsoleApp extends View {
         <div class="corner">${this.state()}
           ${me ? html`<span class="user" title="as nginx has authenticated you">${me.user}<span class="wide"> · ${me.advertiser ?? me.role}</span></span>` : nothing}
           <button class="quiet" @click=${() => this.nextTheme()} aria-label="Theme: ${theme()}" title="Theme: ${theme()}">${{system: '◐', light: '☀', dark: '☾'}[theme()]}</button></div></header>
-      ${session.value === undefined && session.error ? nothing : me && session.error ? html`<p class="banner" role="alert">${session.error.message}</p>` : nothing}
-      ${me === null ? html`<p class="banner">This console shows what the node itself knows, read-only: no <code>nginx-ads api</code> is configured beside it.</p>` : nothing}
+      ${me !== null ? nothing : session.error ? html`<p class="banner away" role="alert">The API is away: ${session.error.message}. Until it is back, this is what the node itself knows.</p>`
+        : html`<p class="banner">This console shows what the node itself knows, read-only: no <code>nginx-ads api</code> is configured beside it.</p>`}
       <main id="main" tabindex="-1">${this.body()}</main>
       <notice-list></notice-list>`;
   }

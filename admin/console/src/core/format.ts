@@ -6,6 +6,8 @@ const short = new Intl.NumberFormat(locale, {notation: 'compact', maximumFractio
 const one = new Intl.NumberFormat(locale, {minimumFractionDigits: 1, maximumFractionDigits: 1});
 const two = new Intl.NumberFormat(locale, {minimumFractionDigits: 2, maximumFractionDigits: 2});
 
+const fine = new Intl.NumberFormat(locale, {minimumFractionDigits: 2, maximumFractionDigits: 4});
+
 export const none = '–';
 
 export const count = (value: number | null | undefined): string => value == null ? none : whole.format(value);
@@ -22,6 +24,9 @@ export const ratio = (part: number, all: number): number | null => all > 0 ? par
 
 export const money = (cents: number | null | undefined, currency?: string | null): string =>
   cents == null ? none : `${two.format(cents / 100)}${currency ? ` ${currency}` : ''}`;
+
+/** Of one event: a thousandth of a price per thousand is below a cent. */
+export const price = (cents: number): string => fine.format(cents / 100);
 
 /** How much more than before: "+12 %". */
 export const change = (now: number | null | undefined, before: number | null | undefined): string => {

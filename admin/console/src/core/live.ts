@@ -42,6 +42,7 @@ const mostCampaigns = 32;
 const keptFrames = 300;
 const keptEvents = 60;
 const retryAfter = 5000;
+const smoothed = 10;
 
 class Live extends Store<Frame> {
   /** Frames of the last minutes, oldest first. */
@@ -57,6 +58,13 @@ class Live extends Store<Frame> {
 
   constructor() {
     super('ads_live');
+  }
+
+  /** Per second over the last ten: from one second to the next is mostly chance. */
+  average(total: Total): number | null {
+    const last = this.frames.at(-1);
+    const first = this.frames.at(-1 - smoothed) ?? this.frames[0];
+    return last && first && last !== first ? (last[total] - first[total]) / (last.time - first.time) * 1000 : null;
   }
 
   /** The campaigns whose figures are sent as well. */

@@ -43,6 +43,10 @@ class Session extends Store<Me | null> {
       if (error instanceof Refused && (error.status === 404 || error.status === 405)) {
         this.set(null);
       } else {
+        // While the API is away, what the node knows is there: nginx decides who may see that.
+        if (error instanceof Refused && (error.status === 0 || error.status >= 500)) {
+          this.value ??= null;
+        }
         this.fail(error);
         window.setTimeout(() => void this.ask(), retryAfter);
       }

@@ -1,5 +1,5 @@
 // A campaign: will it deliver, what is in it, who changed it; and the edits of every day.
-import {count, day, dayIn, hourIn, money, share, span} from '../core/format.ts';
+import {count, day, dayIn, hourIn, money, plural, share, span} from '../core/format.ts';
 import {live} from '../core/live.ts';
 import type {HistoryEdit} from '../core/http.ts';
 import {poll, type Poll} from '../core/poll.ts';
@@ -315,7 +315,7 @@ class CampaignPage extends View {
 
   private now(): TemplateResult | typeof nothing {
     const figures = live.campaigns.get(Number(this.campaign));
-    return figures && session.seesNode ? html`<p class="tiles-note"><span>On this node today: ${count(figures.serves)} served, ${count(figures.impressions)} impressions, ${count(figures.viewables)} viewable, ${count(figures.clicks)} clicks, ${money(figures.spend_cents, this.currency)}.</span>${source(live)}</p>` : nothing;
+    return figures && session.seesNode ? html`<p class="tiles-note"><span>On this node today: ${count(figures.serves)} served, ${count(figures.impressions)} impressions, ${count(figures.viewables)} viewable, ${plural(figures.clicks, 'click')}, ${money(figures.spend_cents, this.currency)}.</span>${source(live)}</p>` : nothing;
   }
 
   protected override render(): TemplateResult {

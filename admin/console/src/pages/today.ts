@@ -1,5 +1,5 @@
 // Today: what is wrong now, how the day goes, and whether each campaign will deliver.
-import {change, compact, count, money, rate, ratio, share, span, time} from '../core/format.ts';
+import {change, compact, count, money, price, rate, ratio, share, span, time} from '../core/format.ts';
 import {live, type LiveEvent} from '../core/live.ts';
 import {campaignName, campaignRows} from '../core/names.ts';
 import {nodeProblems, type Problem} from '../core/problems.ts';
@@ -100,11 +100,11 @@ class TodayPage extends View {
       return waiting(live);
     }
     const unfilled = Object.values(frame.unfilled).reduce((sum, n) => sum + n, 0);
-    const per = (value: number | undefined) => value === undefined ? '' : `${rate(value)} per second`;
+    const per = (total: 'requests' | 'impressions') => live.average(total) === null ? '' : `${rate(live.average(total))} per second`;
     return html`<dl class="tiles">
-        ${tile('Requests', count(frame.requests), per(frame.rates?.requests))}
+        ${tile('Requests', count(frame.requests), per('requests'))}
         ${tile('Fill', share(ratio(frame.placements - unfilled, frame.placements)), `${count(frame.placements)} placements`)}
-        ${tile('Impressions', count(frame.impressions), per(frame.rates?.impressions))}
+        ${tile('Impressions', count(frame.impressions), per('impressions'))}
         ${tile('Viewable', share(ratio(frame.viewables, frame.impressions)), count(frame.viewables))}
         ${tile('Clicks', count(frame.clicks), html`${share(ratio(frame.clicks, frame.impressions), 2)} CTR`)}
         ${tile('Revenue', money(frame.spend_cents, this.node.value?.catalog.currency), '')}</dl>
@@ -145,7 +145,7 @@ class TodayPage extends View {
     const x = frames.map(frame => (frame.time - last.time) / 1000);
     const of = (name: 'requests' | 'serves' | 'impressions') => frames.map(frame => frame.rates?.[name] ?? null);
     return chart({
-      finding: last.rates ? `${rate(last.rates.requests)} requests, ${rate(last.rates.serves)} ads and ${rate(last.rates.impressions)} impressions per second.` : 'The stream has begun.',
+      finding: live.average('requests') === null ? 'The stream has begun.' : `${rate(live.average('requests'))} requests, ${rate(live.average('serves'))} ads and ${rate(live.average('impressions'))} impressions per second.`,
       name: 'Per second', x, xName: 'Seconds ago', xText: value => value === 0 ? 'now' : `−${span(-value)}`, text: rate, range: [Math.min(-60, x[0]!), 0], height: 170,
       lines: [{name: 'Requests', values: of('requests'), color: 'before'}, {name: 'Ads served', values: of('serves'), color: 'main', filled: true}, {name: 'Impressions', values: of('impressions'), color: 'aim', dashed: true}],
     });
@@ -154,7 +154,7 @@ class TodayPage extends View {
   private event(event: LiveEvent): TemplateResult {
     return html`<li class=${event.type}><time datetime=${new Date(event.time).toISOString()}>${time(event.time)}</time><span class="type">${event.type}</span>
       <span><a href="#/campaign/${event.campaign}">${campaignName(event.campaign)}</a> <span class="dim">creative ${event.creative}</span></span>
-      <span class=${event.invalid ? 'not-counted' : 'dim'}>${event.invalid ? `not counted: ${event.invalid.replaceAll('_', ' ')}` : event.cents ? money(event.cents) : ''}</span></li>`;
+      <span class=${event.invalid ? 'not-counted' : 'dim'}>${event.invalid ? `not counted: ${event.invalid.replaceAll('_', ' ')}` : event.cents ? price(event.cents) : ''}</span></li>`;
   }
 
   private feed(): TemplateResult {
