@@ -39,9 +39,10 @@ std::string_view once(const ScgiRequest& request, std::string_view name) {
     return request.get(name);
 }
 
-bool is_json(std::string_view type) {
+// Without parameters.
+std::string type_of(std::string_view type) {
     const std::string_view plain = type.substr(0, type.find(';'));
-    return lower(plain.substr(0, plain.find(' '))) == "application/json";
+    return lower(plain.substr(0, plain.find(' ')));
 }
 
 }  // namespace
@@ -87,8 +88,15 @@ void check_origin(const ScgiRequest& request, const AccessRules& rules) {
     if (site.empty() ? !same_host : site != "same-origin") {
         throw Refusal{403, "cross_site", "the request comes from another site"};
     }
-    if (!is_json(request.get("CONTENT_TYPE"))) {
+}
+
+void check_type(const ScgiRequest& request, bool json) {
+    const std::string type = type_of(request.get("CONTENT_TYPE"));
+    if (json && type != "application/json") {
         throw Refusal{415, "not_json", "the body must be application/json"};
+    }
+    if (!json && type != "application/octet-stream" && !type.starts_with("image/")) {
+        throw Refusal{415, "not_image", "the body must be an image"};
     }
 }
 

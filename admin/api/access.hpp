@@ -51,6 +51,9 @@ Identity identify(const ScgiRequest& request, const AccessRules& rules);
 // another site may have caused (CSRF).
 void check_origin(const ScgiRequest& request, const AccessRules& rules);
 
+// Throws Refusal for a body that a form of another site could have sent, or of another type.
+void check_type(const ScgiRequest& request, bool json);
+
 bool is_safe(std::string_view method) noexcept;
 
 }  // namespace ads::api

@@ -21,13 +21,14 @@ namespace {
 
 std::string written(const Response& response, bool with_body) {
     std::string text = fmt::format(
-        "Status: {}\r\nContent-Type: application/json\r\nCache-Control: no-store\r\n"
+        "Status: {}\r\nContent-Type: {}\r\nCache-Control: no-store\r\n"
         "X-Content-Type-Options: nosniff\r\n",
-        response.status);
+        response.status, response.html.empty() ? "application/json" : "text/html; charset=utf-8");
     for (const auto& [name, value] : response.headers) {
         text += fmt::format("{}: {}\r\n", name, value);
     }
-    const std::string body = admin::dumped(response.body.get()) + "\n";
+    const std::string body =
+        response.html.empty() ? admin::dumped(response.body.get()) + "\n" : response.html;
     text += fmt::format("Content-Length: {}\r\n\r\n", body.size());
     return with_body ? text + body : text;
 }
@@ -97,9 +98,16 @@ Found find(const Address& address, std::string_view method) {
     throw Refusal{405, "method_not_allowed", allowed};
 }
 
+bool is_raw(const Route& route) {
+    return route.body != nullptr && std::string_view(route.body) == kRawBody;
+}
+
 Json body_of(const ScgiRequest& request, const Route& route) {
-    if (route.body == nullptr) {
+    if (route.body == nullptr || is_raw(route)) {
         return nullptr;
+    }
+    if (request.body.size() > kMostJson) {
+        throw Refusal{413, "too_large", "the request is too large"};
     }
     if (request.body.empty() && std::string_view(route.body) == "Nothing") {
         return Json(json_object());
@@ -176,6 +184,9 @@ Response run(const ScgiRequest& request, const Config& config, Connections& conn
         throw Refusal{403, "forbidden",
                       fmt::format("the role {} may not do this", name_of(who.role))};
     }
+    if (!is_safe(route->method)) {
+        check_type(request, !is_raw(*route));
+    }
     check_parameters(*address, *route);
     Call call{config,
               who,
@@ -183,7 +194,8 @@ Response run(const ScgiRequest& request, const Config& config, Connections& conn
               id,
               address->query,
               body_of(request, *route),
-              version_in(request)};
+              version_in(request),
+              is_raw(*route) ? request.body : std::string_view()};
     if (route->conditional && !call.if_match) {
         throw Refusal{428, "precondition_required", "If-Match must name the version to change"};
     }

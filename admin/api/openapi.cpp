@@ -28,6 +28,12 @@ json_t* reference(const std::string& name) {
 }
 
 json_t* content(const std::string& schema) {
+    if (schema == kRawBody) {
+        return json_pack("{s:{s:{s:s}}}", "application/octet-stream", "schema", "type", "string");
+    }
+    if (schema == kHtml) {
+        return json_pack("{s:{s:{s:s}}}", "text/html", "schema", "type", "string");
+    }
     return json_pack("{s:{s:o}}", "application/json", "schema", reference(schema));
 }
 

@@ -62,6 +62,7 @@ const std::vector<Route>& routes() {
         std::vector<Route> all;
         add_object_routes(all);
         add_figure_routes(all);
+        add_image_routes(all);
         add_other_routes(all);
         return all;
     }();

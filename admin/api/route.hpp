@@ -21,9 +21,11 @@ using admin::Database;
 using admin::Json;
 
 struct Config {
-    std::string database;    // conninfo
-    std::string prefix;      // of all paths: "/console/api"
-    std::string status_url;  // of the node; may be empty
+    std::string database;      // conninfo
+    std::string prefix;        // of all paths: "/console/api"
+    std::string status_url;    // of the node; may be empty
+    std::string image_folder;  // that nginx serves
+    std::string image_base;    // as
     AccessRules access;
     unsigned operator_percent = 20;  // by which an operator may raise a budget
 };
@@ -53,6 +55,7 @@ struct Response {
     int status = 200;
     Json body;
     std::vector<std::pair<std::string, std::string>> headers = {};
+    std::string html = {};  // in place of the body
 };
 
 using Values = std::map<std::string, std::string, std::less<>>;
@@ -66,6 +69,7 @@ struct Call {
     Values query;                         // parameters that the route has
     Json body;                            // an object; null without one
     std::optional<std::string> if_match;  // without quotes
+    std::string_view raw = {};            // a body that is no JSON
 
     std::string get(std::string_view name) const;
     bool flag(std::string_view name) const { return get(name) == "1"; }
@@ -78,6 +82,10 @@ struct Parameter {
     const char* schema;  // JSON
     const char* about;
 };
+
+// The body of a route that takes bytes, and the response of one that gives a document.
+inline constexpr const char* kRawBody = "Bytes";
+inline constexpr const char* kHtml = "Document";
 
 struct Route {
     const char* method;
@@ -101,6 +109,7 @@ bool matches(const Route& route, const std::vector<std::string>& segments, std::
 // The parts of the table.
 void add_object_routes(std::vector<Route>& table);
 void add_figure_routes(std::vector<Route>& table);
+void add_image_routes(std::vector<Route>& table);
 void add_other_routes(std::vector<Route>& table);
 
 }  // namespace ads::api

@@ -9,7 +9,8 @@
 namespace ads::api {
 
 inline constexpr size_t kMostVariables = 64 << 10;  // bytes
-inline constexpr size_t kMostBody = 1 << 20;
+inline constexpr size_t kMostBody = 2 << 20;        // of an image
+inline constexpr size_t kMostJson = 1 << 20;
 
 struct ScgiRequest {
     // As they came. What nginx makes of the client's headers begins with HTTP_ and may come

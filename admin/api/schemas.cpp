@@ -27,6 +27,13 @@ constexpr std::string_view kOwn = R"json({
 "Request": {"type": "object", "required": ["placements"]},
 "Description": {"type": "object", "required": ["openapi", "info", "paths", "components"]},
 
+"Image": {"type": "object", "additionalProperties": false,
+    "required": ["url", "type", "width", "height", "bytes", "existed"], "properties": {
+    "url": {"type": "string"},
+    "type": {"type": "string", "enum": ["png", "jpeg", "gif", "webp", "avif"]},
+    "width": {"type": "integer"}, "height": {"type": "integer"}, "bytes": {"type": "integer"},
+    "existed": {"type": "boolean"}}},
+
 "Error": {"type": "object", "required": ["error"], "additionalProperties": false, "properties": {
     "error": {"type": "object", "required": ["code", "message", "faults"],
         "additionalProperties": false, "properties": {
@@ -138,9 +145,12 @@ constexpr std::string_view kOwn = R"json({
 
 "Analysis": {"type": "object",
     "required": ["id", "name", "ad_group", "status", "metric", "alpha", "min_sample", "mde",
-        "winner", "trials", "analysis"], "properties": {
+        "winner", "trials", "since", "needed_trials", "analysis"], "properties": {
     "id": {"type": "integer"}, "winner": {"type": ["integer", "null"]},
     "trials": {"type": "integer"},
+    "since": {"type": ["string", "null"]},
+    "needed_trials": {"type": ["integer", "null"],
+        "description": "Of each variant, for a verdict on an effect of mde"},
     "analysis": {"type": "object", "required": ["verdict", "winner", "why", "alpha", "variants",
         "chi_square", "sample_ratio"]}}},
 

@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use lib 't/lib';
 
+use Compress::Zlib qw(compress crc32);
 use File::Temp qw(tempdir);
 use IO::Socket::UNIX ();
 use JSON::PP ();
@@ -44,7 +45,8 @@ $pg->run(q{INSERT INTO ads.event_hours (hour, campaign_id, ad_group_id, creative
 $pg->run(q{INSERT INTO ads.placement_hours (hour, placement, outcome, requests)
     SELECT date_trunc('hour', now()), 'top', * FROM (VALUES ('', 7), ('pacing', 3)) o});
 
-my $api = AdsTest::Api->new(pg => $pg);
+mkdir "$folder/images" or die "$!";
+my $api = AdsTest::Api->new(pg => $pg, options => [ '--image-folder', "$folder/images" ]);
 sub call { return $api->call(@_) }
 is $api->{mode}, 0660, 'the socket is for its group';
 
@@ -72,6 +74,7 @@ sub schema_of {
 
 sub fits {
     my ($name, $res) = @_;
+    return like $res->{headers}{'content-type'}, qr{^text/html\b}, "$name: a document" if $res->{status} == 200 && $operations{$name}{responses}{200}{content}{'text/html'};
     my @faults = AdsTest::Schema::faults($res->{json}, schema_of($operations{$name}, $res->{status}), $description);
     return is_deeply \@faults, [], "$name: its answer is as described" || diag $res->{body};
 }
@@ -90,6 +93,7 @@ sub done {
     (my $path = $operation->{path}) =~ s/\{id\}/$id/;
     my %headers = $o{match} ? ('If-Match' => version($path)) : ();
     $path .= "?$o{query}" if $o{query};
+    $headers{'Content-Type'} = $o{type} if $o{type};
     my $res = call($operation->{method}, $path, as => 'admin', body => $o{body}, headers => \%headers);
     is $res->{status}, $status, "$name: $status" or diag $res->{body};
     fits($name, $res);
@@ -155,6 +159,33 @@ for my $kind (qw(Campaign AdGroup Creative Placement)) {
 }
 done('revertExperiment', 2, 200, query => 'dry_run=1', body => { to => call('GET', '/experiments/2/history', as => 'admin')->{json}[0]{version} + 0 });
 
+done('previewCreative', 111, 200);
+my $preview = call('GET', '/creatives/111/preview', as => 'viewer');
+like $preview->{body}, qr/<b>a<\/b>/, 'a preview has the creative';
+like $preview->{headers}{'content-security-policy'}, qr/^sandbox; default-src 'none'; .*frame-ancestors 'self'/, 'and cannot do anything';
+
+# ---- images --------------------------------------------------------------------------------
+
+sub png {
+    my ($width, $height, $more) = @_;
+    my $chunk = sub { my $all = join '', @_; return pack('N', length($all) - 4) . $all . pack('N', crc32($all)) };
+    return "\x89PNG\r\n\x1a\n" . $chunk->('IHDR', pack('NNC5', $width, $height, 8, 0, 0, 0, 0))
+        . $chunk->('IDAT', compress(("\0" . "\xff" x $width) x $height)) . ($more ? $chunk->('teXt', $more) : '') . $chunk->('IEND');
+}
+my $image = done('uploadImage', undef, 200, query => 'dry_run=1', body => png(728, 90), type => 'image/png');
+is_deeply [ glob "$folder/images/*" ], [], 'a dry run stores nothing';
+$image = done('uploadImage', undef, 201, body => png(728, 90), type => 'image/png');
+is_deeply [ @$image{qw(type width height existed)} ], [ 'png', 728, 90, JSON::PP::false ], 'what its bytes say';
+my ($stored) = glob "$folder/images/*";
+is '/img/' . ($stored =~ s{.*/}{}r), $image->{url}, 'it is there, under a name of its content';
+is done('uploadImage', undef, 201, body => png(728, 90), type => 'application/octet-stream')->{existed}, JSON::PP::true, 'once';
+for my $refused ([ 'no image', 422, '<svg onload="x()">' ], [ 'a page in an image', 422, png(1, 1) . '<script>' ], [ 'nothing', 422, '' ], [ 'too large', 413, 'x' x ((2 << 20) + 1) ]) {
+    is call('POST', '/images', as => 'admin', body => $refused->[2], headers => { 'Content-Type' => 'image/png' })->{status}, $refused->[1], "an upload of $refused->[0]";
+}
+is call('POST', '/images', as => 'admin', body => png(1, 1), headers => { 'Content-Type' => $_ })->{status}, 415, "as $_" for 'text/plain', 'multipart/form-data; boundary=x', 'application/json';
+is call('POST', '/images', as => 'admin', body => png(1, 1), headers => { 'Content-Type' => 'image/png', 'Sec-Fetch-Site' => 'cross-site' })->{status}, 403, 'from another site';
+is scalar(my @all = glob "$folder/images/*"), 1, 'none of them is there';
+
 my $report = done('report', undef, 200, query => 'by=campaign,day&previous=1');
 is scalar @{ $report->{rows} }, 2, 'a row for each campaign';
 done('forecastCampaign', 1, 200);
@@ -178,8 +209,8 @@ is_deeply [ grep { !$called{$_} } sort keys %operations ], [], 'every operation 
 
 # ---- every operation for every role --------------------------------------------------------
 
-my $reads   = qr/^(?:list|get|history|analyze|report|forecast|why|decide|health|fleet|outcomes|me$|openapi)/;
-my $own     = qr/^(?:list(?:Campaigns|AdGroups|Creatives)|get(?:Campaign|AdGroup|Creative|Experiment)|analyzeExperiment|report|forecastCampaign|me|openapi)$/;
+my $reads   = qr/^(?:list|get|history|analyze|preview|report|forecast|why|decide|health|fleet|outcomes|me$|openapi)/;
+my $own     = qr/^(?:list(?:Campaigns|AdGroups|Creatives)|get(?:Campaign|AdGroup|Creative|Experiment)|previewCreative|analyzeExperiment|report|forecastCampaign|me|openapi)$/;
 my %allowed = (
     viewer   => sub { $_[0] =~ $reads },
     operator => sub { $_[0] =~ $reads || $_[0] =~ /^(?:pause|resume|updateCampaign)/ },
@@ -199,6 +230,7 @@ sub try_it {
     my $write = $operation->{method} ne 'GET';
     $path .= '?dry_run=1' if grep { $_->{name} eq 'dry_run' } @{ $operation->{parameters} };
     my $body = !$write ? undef : $name eq 'decide' ? { placements => ['top'] } : {};
+    return call('POST', '/images?dry_run=1', as => $user, body => 'x', headers => { 'Content-Type' => 'image/png' }) if $name eq 'uploadImage';
     return call($operation->{method}, $path, as => $user, body => $body, headers => $write && $name ne 'decide' ? { 'If-Match' => '"0"' } : {});
 }
 my $logged = $pg->value('SELECT count(*) FROM ads.audit_log');
@@ -265,7 +297,7 @@ is_deeply [ map { $_->{advertiser} } @{ call('GET', '/campaigns', as => 'dave')-
 is_deeply [ map { $_->{advertiser} } @{ call('GET', '/campaigns?advertiser=acme', as => 'dave')->{json} } ], ['other'], 'whatever it asks for';
 is_deeply [ map { $_->{campaign} } @{ call('GET', '/ad-groups', as => 'dave')->{json} } ], [2], 'its own ad groups';
 is_deeply [ map { $_->{key} } @{ call('GET', '/report?advertiser=acme', as => 'dave')->{json}{rows} } ], [2], 'its own figures';
-for my $path (qw(/campaigns/1 /ad-groups/11 /creatives/111 /experiments/1 /experiments/1/analysis /campaigns/1/forecast)) {
+for my $path (qw(/campaigns/1 /ad-groups/11 /creatives/111 /experiments/1 /experiments/1/analysis /campaigns/1/forecast /creatives/111/preview)) {
     my $there = call('GET', $path, as => 'dave');
     (my $gone = $path) =~ s{/(\d+)}{/99999};
     my $not_there = call('GET', $gone, as => 'dave');
@@ -381,7 +413,7 @@ like scgi(packed(@good)), qr/^Status: 403\r\n/, 'without the proof';
 like scgi(packed(@good, ADS_PROOF => $_)), qr/^Status: 403\r\n/, 'with another' for '', substr($proof, 1), "$proof ", uc $proof;
 like scgi(packed(@good, ADS_PROOF => $proof, ADS_ROLE => 'viewer')), qr/^Status: 400\r\n/, 'two roles';
 like scgi(packed((grep { $_ ne 'ADS_USER' && $_ ne 'eve' } @good), ADS_PROOF => $proof)), qr/^Status: 401\r\n/, 'without a user';
-like scgi(packed(CONTENT_LENGTH => 2 << 20, @good[ 2 .. 11 ])), qr/^Status: 413\r\n/, 'a body that is too large';
+like scgi(packed(CONTENT_LENGTH => (2 << 20) + 1, @good[ 2 .. 11 ])), qr/^Status: 413\r\n/, 'a body that is too large';
 like scgi($_), qr/^(?:Status: 4\d\d\r\n|\z)/, 'broken' for '', 'x', ':', '0:,', '5:abc,', '99999999:', '10:' . "a\0" x 5 . ',', "GET / HTTP/1.0\r\n\r\n",
     packed(CONTENT_LENGTH => 'x'), packed(CONTENT_LENGTH => -1), packed('', ''), packed(CONTENT_LENGTH => 0) . 'more', '-1:,', packed(@good) =~ s/,\z/;/r;
 is call('GET', '/me', as => 'viewer')->{status}, 200, 'and it continues';

@@ -9,6 +9,7 @@
 #include "api/server.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/service.hpp"
+#include "cli/creative/upload.hpp"
 #include "cli/main/commands.hpp"
 #include "lib/base/files.hpp"
 
@@ -27,6 +28,8 @@ struct Options {
     std::string prefix = kPrefix;
     std::string proof;
     std::string status_url;
+    std::string images = kImageFolder;
+    std::string image_base = kImageBase;
     std::vector<std::string> hosts;
     uint64_t threads = 4;
     uint64_t percent = 20;
@@ -54,6 +57,8 @@ api::Config config_of(const Options& options) {
     config.database = options.database;
     config.prefix = options.prefix;
     config.status_url = status_url(options.status_url);
+    config.image_folder = options.images;
+    config.image_base = options.image_base;
     config.access.proof = proof_in(options.proof);
     config.access.hosts = options.hosts;
     if (config.access.hosts.empty()) {
@@ -123,6 +128,12 @@ void add_api(Arguments& app, Command& chosen) {
                     "URL of a node's ads_status (default nginx-ads.conf)")
         ->check(is_web_address())
         ->option_text("URL");
+    run->add_option("--image-folder", options->images,
+                    "Where uploaded images go (default /var/lib/nginx-ads/images)")
+        ->option_text("FOLDER");
+    run->add_option("--image-base", options->image_base,
+                    "URL prefix of that folder (default /img/)")
+        ->option_text("PREFIX");
     run->add_option("--threads", options->threads, "Requests at a time (default 4)")
         ->check(whole_number(1, 64))
         ->option_text("N");

@@ -3,28 +3,23 @@
 #include "cli/creative/upload.hpp"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 #include <sys/stat.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 
 #include "cli/common/options.hpp"
 #include "cli/common/table.hpp"
 #include "creative/image.hpp"
-#include "io/file.hpp"
 #include "lib/base/files.hpp"
 #include "lib/base/json.hpp"
+#include "lib/catalog/images.hpp"
 
 namespace ads::cli {
 
 namespace {
 
 using creative::ImageFile;
-using creative::ImageType;
-
-constexpr size_t kNameBytes = 16;  // of the hash
 
 struct Options {
     std::vector<std::string> files;
@@ -42,19 +37,6 @@ struct Uploaded {
     size_t bytes = 0;
     bool existed = false;
 };
-
-std::string content_name(std::string_view bytes, ImageType type) {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-    unsigned size = 0;
-    if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) {
-        throw Failure(Exit::failed, "SHA-256 is not available in OpenSSL.");
-    }
-    std::string name;
-    for (size_t i = 0; i < kNameBytes; i++) {
-        name += fmt::format("{:02x}", digest[i]);
-    }
-    return name + std::string(extension_of(type));
-}
 
 // Before it is read: a disk's image has no place in memory.
 void check_size(const std::string& file, const Options& options) {
@@ -82,37 +64,20 @@ std::string name_fault(const std::string& file, const ImageFile& image) {
     return fmt::format("it is {} by content but not by file name", name_of(image.type));
 }
 
-void store(const std::string& path, const std::string& bytes, Uploaded& uploaded) {
-    std::string there;
-    if (read_file(path.c_str(), there) == 0 && there == bytes) {
-        uploaded.existed = true;
-        return;
-    }
-    write_atomically(path, bytes);
-    // nginx's workers are somebody else.
-    if (chmod(path.c_str(), 0644) != 0) {
-        throw Failure(Exit::failed,
-                      fmt::format("cannot make {} readable: {}.", path, std::strerror(errno)));
-    }
-}
-
 Uploaded upload(const std::string& file, const Options& options) {
     check_size(file, options);
     const std::string bytes = read_input(file);
     Uploaded uploaded;
     uploaded.bytes = bytes.size();
-    uploaded.image = creative::read_image(bytes);
-    std::string fault = uploaded.image.fault;
-    if (fault.empty()) {
-        fault = name_fault(file, uploaded.image);
-    }
-    if (!fault.empty()) {
+    const ImageFile image = creative::read_image(bytes);
+    if (const std::string fault = image.fault.empty() ? name_fault(file, image) : "";
+        !fault.empty()) {
         throw Failure(Exit::bad_input, fmt::format("{}: refused: {}.", file, fault));
     }
-    uploaded.name = content_name(bytes, uploaded.image.type);
-    if (!options.dry_run) {
-        store(options.folder + "/" + uploaded.name, bytes, uploaded);
-    }
+    const auto stored = admin::store_image(bytes, options.folder, file, options.dry_run);
+    uploaded.image = stored.image;
+    uploaded.name = stored.name;
+    uploaded.existed = stored.existed;
     return uploaded;
 }
 
@@ -180,8 +145,8 @@ Validator is_prefix() {
 
 }  // namespace
 
-StoredImage store_image(const std::string& file, const std::string& folder, const std::string& base,
-                        bool dry_run) {
+UploadedImage upload_image(const std::string& file, const std::string& folder,
+                           const std::string& base, bool dry_run) {
     if (const std::string fault = prefix_fault(base); !fault.empty()) {
         throw Failure(Exit::usage, fmt::format("--image-base {}.", fault));
     }

@@ -452,9 +452,9 @@ void set_image(const EditCommand& command, json_t* object) {
     if (file.empty()) {
         return;
     }
-    const StoredImage image =
-        store_image(file, value("--image-folder", kImageFolder), value("--image-base", kImageBase),
-                    command.access.dry_run);
+    const UploadedImage image =
+        upload_image(file, value("--image-folder", kImageFolder), value("--image-base", kImageBase),
+                     command.access.dry_run);
     const char* type = json_string_value(json_object_get(object, "type"));
     if (type != nullptr && std::string_view(type) == "native") {
         set_path(object, "content.image", text_json(image.url));

@@ -303,8 +303,10 @@ std::unordered_map<uint64_t, Json> documents_of(Database& database, Kind kind, c
     if (ids.empty()) {
         return documents;
     }
+    ids += "}";
     const Rows texts = database.run(
-        "SELECT c, ads.campaign_document(c) FROM unnest($1::bigint[]) AS t (c)", {ids + "}"});
+        "SELECT c, ads.campaign_document(c, false, $2) FROM unnest($1::bigint[]) AS t (c)",
+        {ids, kind == Kind::campaign ? "false" : "true"});
     for (size_t i = 0; i < texts.size(); i++) {
         documents[static_cast<uint64_t>(texts.number(i, 0))] = parsed(texts.at(i, 1));
     }

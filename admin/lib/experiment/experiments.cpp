@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 
 namespace ads::admin {
@@ -146,6 +148,43 @@ stats::Judgement judged(const Experiment& experiment) {
     return stats::judge(experiment.arms(), shares, experiment.plan, previous);
 }
 
+std::optional<uint64_t> needed_trials(const Experiment& experiment) {
+    constexpr uint64_t kMost = 1'000'000'000;
+    uint64_t successes = 0;
+    for (const auto& variant : experiment.variants) {
+        successes += variant.arm.successes;
+    }
+    if (successes == 0 || experiment.variants.size() < 2) {
+        return std::nullopt;
+    }
+    const double base = static_cast<double>(successes) / static_cast<double>(experiment.trials());
+    const size_t variants = experiment.variants.size();
+    const double alpha = experiment.plan.alpha / static_cast<double>(variants - 1);
+    const auto decided = [&](uint64_t trials) {
+        const auto arm = [&](double rate) {
+            return stats::Arm{trials, static_cast<uint64_t>(std::llround(
+                                          std::min(1.0, rate) * static_cast<double>(trials)))};
+        };
+        return stats::sequential(arm(base), arm(base + experiment.plan.mde), experiment.plan.mde,
+                                 alpha)
+                   .p < alpha;
+    };
+    uint64_t most = std::max<uint64_t>(experiment.plan.min_sample, 1);
+    uint64_t least = most;
+    while (!decided(most)) {
+        if (most > kMost) {
+            return std::nullopt;
+        }
+        least = most;
+        most *= 2;
+    }
+    while (least < most) {
+        const uint64_t middle = least + (most - least) / 2;
+        decided(middle) ? most = middle : least = middle + 1;
+    }
+    return most;
+}
+
 std::string_view name_of(stats::Verdict verdict) {
     return kVerdicts[static_cast<size_t>(verdict)];
 }
@@ -212,6 +251,10 @@ json_t* judgement_json(const Experiment& experiment, const stats::Judgement& jud
 
 json_t* analysis_json(const Experiment& experiment) {
     json_t* item = experiment_json(experiment);
+    json_object_set_new(item, "since",
+                        experiment.since.empty() ? json_null() : text_json(experiment.since));
+    const auto needed = needed_trials(experiment);
+    json_object_set_new(item, "needed_trials", needed ? number_json(*needed) : json_null());
     json_object_set_new(item, "analysis", judgement_json(experiment, judged(experiment)));
     return item;
 }
@@ -222,6 +265,10 @@ Experiment read_experiment(Database& database, const std::string& text) {
     if (list.empty()) {
         throw NotFound(fmt::format("there is no experiment {}.", id));
     }
+    list.front().since = database.value(
+        "SELECT coalesce(ads.moment_text(min(first_impression)), '') FROM ads.experiment_trials "
+        "WHERE experiment_id = $1",
+        {id});
     return std::move(list.front());
 }
 

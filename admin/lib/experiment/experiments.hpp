@@ -30,6 +30,7 @@ struct Experiment {
     stats::Plan plan;
     std::optional<Id> winner;
     std::vector<Variant> variants;
+    std::string since;  // the first trial; empty: none
 
     std::vector<stats::Arm> arms() const;
     uint64_t trials() const;
@@ -43,6 +44,10 @@ std::vector<Experiment> read_experiments(Database& database, const std::string& 
 Experiment read_experiment(Database& database, const std::string& id);
 
 stats::Judgement judged(const Experiment& experiment);
+
+// How many trials of each variant a verdict takes, if a variant is better than the first by just
+// the mde. Nothing before the first success.
+std::optional<uint64_t> needed_trials(const Experiment& experiment);
 
 // "decided", "open", "too_few", "sample_ratio"
 std::string_view name_of(stats::Verdict verdict);

@@ -166,15 +166,18 @@ BEGIN
 END $$;
 
 -- The document of catalog() with all placements but only one campaign, including what is archived
--- in it, and its experiments. Without the campaign if it does not exist.
-CREATE OR REPLACE FUNCTION ads.campaign_document(campaign bigint) RETURNS text
+-- in it, and its experiments. Without the campaign if it does not exist. A list of many needs neither
+-- the placements nor, perhaps, the ad groups.
+DROP FUNCTION IF EXISTS ads.campaign_document(bigint);
+CREATE OR REPLACE FUNCTION ads.campaign_document(campaign bigint, with_placements boolean DEFAULT true,
+                                                 with_groups boolean DEFAULT true) RETURNS text
 STABLE LANGUAGE sql SET search_path = pg_catalog, ads, pg_temp SET jit = off AS $$
 SELECT ads.document_head() || substr(json_build_object(
     'placements', coalesce((
         SELECT json_agg(json_build_object('id', p.id, 'name', p.name, 'status', p.status, 'width', p.width,
             'height', p.height, 'types', p.types, 'select', p."select", 'floor_cents', ads.cents(p.floor_micro))
             ORDER BY p.id COLLATE "C")
-        FROM ads.placements p), '[]'),
+        FROM ads.placements p WHERE $2), '[]'),
     'campaigns', coalesce((
         SELECT json_agg(json_build_object(
             'id', c.id, 'name', c.name, 'advertiser', coalesce(c.advertiser, ''), 'status', c.status,
@@ -210,7 +213,7 @@ SELECT ads.document_head() || substr(json_build_object(
                             'width', k.width, 'height', k.height, 'content', k.content,
                             'click_url', k.click_url, 'impression_url', k.impression_url)) ORDER BY k.id)
                         FROM ads.creatives k WHERE k.ad_group_id = g.id), '[]')) ORDER BY g.id)
-                FROM ads.ad_groups g WHERE g.campaign_id = c.id), '[]')))
+                FROM ads.ad_groups g WHERE g.campaign_id = c.id AND $3), '[]')))
         FROM ads.campaigns c WHERE c.id = $1), '[]'),
     'experiments', coalesce((
         SELECT json_agg(json_build_object('id', e.id, 'name', e.name, 'ad_group', e.ad_group_id,
