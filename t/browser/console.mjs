@@ -1,48 +1,6 @@
-import {mkdirSync, readFileSync} from 'node:fs';
-import {execFileSync, spawn} from 'node:child_process';
-import {createRequire} from 'node:module';
+import {spawn} from 'node:child_process';
+import {accessible, alone, as, looked, numbers, open, shots, sql, tile, zone} from './console-harness.mjs';
 import {equal, ok, run, site, test, until} from './harness.mjs';
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'utf8');
-const alone = process.env.ALONE;
-const shots = process.env.SHOTS;
-if (shots) {
-  mkdirSync(shots, {recursive: true});
-}
-
-const as = (user, more = {}) => ({listen: false, context: {httpCredentials: {username: user, password: 'secret', send: 'always'}, ...more}});
-const numbers = text => Number(text.replace(/[^\d.-]/g, ''));
-/** Statements that answer one row of JSON. */
-const sql = text => JSON.parse(execFileSync('psql', ['-qAtX', '-d', process.env.CONNINFO, '-c', `SELECT row_to_json(one) FROM (${text}) one`], {encoding: 'utf8'}));
-const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-
-const open = async (tab, hash = '', from = site) => {
-  await tab.page.goto(`${from}/console/${hash}`);
-  await tab.page.locator('main h1').first().waitFor();
-};
-const tile = (page, name) => page.locator('.tile', {has: page.locator('dt', {hasText: new RegExp(`^${name}$`)})}).locator('.value').innerText();
-
-/** Nothing that axe takes for serious. */
-const accessible = async (page, what) => {
-  // The policy of the page does not hold for the isolated world that Playwright evaluates in.
-  const {violations} = await page.evaluate(`(() => { const module = undefined; const exports = undefined; ${axe}; return axe.run(document, {resultTypes: ['violations']}); })()`);
-  equal(violations.filter(({impact}) => impact === 'serious' || impact === 'critical').map(({id, nodes}) => `${id}: ${nodes.slice(0, 3).map(node => node.html.slice(0, 160)).join(' | ')}`), [], `axe, ${what}`);
-};
-
-const views = [['light', 1280, 'light'], ['dark', 1280, 'dark'], ['narrow', 360, 'light']];
-
-/** Looks at a page in each theme and width: it fits, and axe has nothing to say. */
-const looked = async ({page}, name) => {
-  for (const [view, width, colorScheme] of views) {
-    await page.emulateMedia({colorScheme});
-    await page.setViewportSize({width, height: 900});
-    await until('no sideways scrolling', async () => await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
-    await accessible(page, `${name}, ${view}`);
-    if (shots) {
-      await page.screenshot({path: `${shots}/${name}-${view}.png`, fullPage: true});
-    }
-  }
-};
 
 test('Today, with PostgreSQL', async tab => {
   await open(tab);
@@ -328,7 +286,7 @@ test('an advertiser sees what is its own, and not the node', async tab => {
   await page.locator('data-table').first().waitFor();
   const list = await page.locator('campaign-list').innerText();
   ok(/Autumn/.test(list) && !/Winter/.test(list), `campaigns: ${list}`);
-  equal(await menu(page), ['Today', 'Campaigns'], 'pages');
+  equal(await menu(page), ['Today', 'Campaigns', 'Creatives', 'Reports'], 'pages');
   equal(await page.locator('.stream').count(), 0, 'the stream');
   await open(tab, '#/health');
   await page.getByText('There is no such page').waitFor();

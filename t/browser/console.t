@@ -1,5 +1,5 @@
 # The page of the console in a real Chromium, against nginx, nginx-ads api and PostgreSQL. The tests
-# are in console.mjs beside this file.
+# are in console.mjs and console-pages.mjs beside this file.
 
 use strict;
 use warnings;
@@ -53,8 +53,10 @@ $pg->run(q{INSERT INTO ads.event_hours (hour, campaign_id, ad_group_id, creative
     FROM generate_series(30, 24 * 9) h, generate_series(1, 2) c, unnest('{serve,impression,viewable,click}'::text[]::ads.event_type[]) t});
 
 my $port = free_port();
-my $api  = AdsTest::Api->new(console => 1, pg => $pg, port => $port, server => "        location = /barrier.txt { return 200; }\n        ads_geo \$arg_country;\n",
-    options => [ '--status-url', "http://127.0.0.1:$port/status" ]);
+mkdir "$folder/img" or die "$!";
+chmod 0755, $folder or die "$!";
+my $api  = AdsTest::Api->new(console => 1, pg => $pg, port => $port, server => "        location = /barrier.txt { return 200; }\n        ads_geo \$arg_country;\n        location /img/ { alias $folder/img/; }\n",
+    options => [ '--image-folder', "$folder/img", '--status-url', "http://127.0.0.1:$port/status" ]);
 my $site = "http://localhost:$port";
 AdsTest::Nginx::wait_until(sub { scalar fetch_ads($api->{ngx}, 'placement=top') }, 60, 'an ad');
 
@@ -69,8 +71,10 @@ $pg->run(q{INSERT INTO ads.placement_hours (hour, placement, outcome, requests) 
 
 # The same node without an API: what the zone knows.
 my $alone = AdsTest::Api->new(console => 1, alone => 1, catalog => "$folder/catalog.json");
-AdsTest::Browser::run($node, 't/browser/console.mjs', SITE => $site, BROWSER => $browser, ALONE => 'http://localhost:' . $alone->{ngx}->port, CONNINFO => $pg->conninfo,
-    COMMAND => $command, LOG => $api->{ngx}->path('logs/error.log'), ROOT => $api->{ngx}->path('html'));
+for my $tests (qw(console console-pages)) {
+    AdsTest::Browser::run($node, "t/browser/$tests.mjs", SITE => $site, BROWSER => $browser, ALONE => 'http://localhost:' . $alone->{ngx}->port, CONNINFO => $pg->conninfo,
+        COMMAND => $command, LOG => $api->{ngx}->path('logs/error.log'), ROOT => $api->{ngx}->path('html'));
+}
 
 $api->stop_api;
 AdsTest::Browser::run($node, 't/browser/console-away.mjs', SITE => $site, BROWSER => $browser, LOG => $api->{ngx}->path('logs/error.log'), ROOT => $api->{ngx}->path('html'));

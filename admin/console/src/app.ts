@@ -42,6 +42,9 @@ class ConsoleApp extends View {
     const {name, id} = router.route;
     const now = `${name}/${id}`;
     document.title = `${pageOf(router.route)?.title ?? 'Console'}${id ? ` ${id}` : ''} · nginx-ads`;
+    if (this.shown !== now) {
+      this.querySelector('nav [aria-current]')?.scrollIntoView({block: 'nearest', inline: 'nearest'});
+    }
     if (this.shown && this.shown !== now) {
       scrollTo(0, 0);
       this.querySelector<HTMLElement>('main')?.focus({preventScroll: true});

@@ -5,9 +5,14 @@ import {session} from '../core/session.ts';
 import './ad-group.ts';
 import './campaign.ts';
 import './campaigns.ts';
+import './changes.ts';
+import './creative.ts';
+import './experiments.ts';
 import './health.ts';
 import './placement.ts';
+import './reports.ts';
 import './today.ts';
+import './try.ts';
 import './why.ts';
 
 export interface Page {
@@ -32,6 +37,11 @@ const all: Page[] = [
   {name: 'ad-group', title: 'Ad group', operation: 'getAdGroup', render: route => html`<page-ad-group .group=${route.id} .focused=${route.query.get('edit') ?? ''}></page-ad-group>`},
   {name: 'why', title: 'Why', menu: 'ads', node: true, operation: 'why', render: route => html`<page-why .of=${route.id}></page-why>`},
   {name: 'placement', title: 'Placements', menu: 'ads', node: true, operation: 'listPlacements', render: route => html`<page-placement .placement=${route.id}></page-placement>`},
+  {name: 'creative', title: 'Creatives', menu: 'ads', operation: 'getCreative', render: route => html`<page-creative .creative=${route.id} .group=${route.query.get('group') ?? ''} .type=${route.query.get('type') ?? ''}></page-creative>`},
+  {name: 'experiments', title: 'Experiments', menu: 'ads', operation: 'listExperiments', render: route => html`<page-experiments .experiment=${route.id}></page-experiments>`},
+  {name: 'reports', title: 'Reports', menu: 'ads', operation: 'report', takesQuery: true, render: route => html`<page-reports .query=${route.query}></page-reports>`},
+  {name: 'try', title: 'Try', menu: 'ads', operation: 'decide', takesQuery: true, render: route => html`<page-try .query=${route.query}></page-try>`},
+  {name: 'changes', title: 'Changes', menu: 'system', operation: 'audit', render: route => html`<page-changes .actor=${route.query.get('actor') ?? ''} .until=${route.query.get('before') ?? ''}></page-changes>`},
   {name: 'health', title: 'Health', menu: 'system', node: true, operation: 'health', render: () => html`<page-health></page-health>`},
 ];
 

@@ -2,7 +2,7 @@
 import {LitElement} from 'lit';
 import type {Store} from '../core/store.ts';
 
-export {html, nothing, type TemplateResult} from 'lit';
+export {html, nothing, svg, type TemplateResult} from 'lit';
 
 export abstract class View extends LitElement {
   private stops: (() => void)[] = [];
