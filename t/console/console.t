@@ -78,6 +78,24 @@ for my $location ('= /c/', '/c', '~ /c/') {
 }
 refused("location /c/ { ads_console $folder; ads_console $folder; }", qr/"ads_console" is not allowed here: the location already has a handler/, 'twice');
 
+# The host that shows scripts of third parties has nothing else.
+{
+    my $bad = AdsTest::Nginx->new(http => http_conf(more => <<"EOC"), server => locations());
+    ads_frame_origin http://frames.example advertiser=acme;
+    server {
+        listen 127.0.0.1:%%PORT_frames%%;
+        server_name frames.example;
+        location = /spot/frame { ads_frame; }
+        location /console/ { ads_console $folder; }
+        location / { return 404; }
+    }
+EOC
+    my $result = $bad->launch;
+    ok defined $result->{exit} && $result->{exit} != 0, 'the console on the host for frames: refused';
+    like $bad->error_log, qr/serves pages; must be a host that has only ads_frame/, 'and why';
+    $bad->stop;
+}
+
 # ---- the page ------------------------------------------------------------------------------
 
 SKIP: {
