@@ -144,7 +144,7 @@ $(BUILD)/sql/list: FORCE
 	@echo '$(sql_files)' | cmp -s - $@ || echo '$(sql_files)' > $@
 
 $(BUILD)/sql/files.cpp: $(sql_files) $(BUILD)/sql/list
-	@{ echo '#include "cli/database/migrations.hpp"'; echo 'namespace ads::cli {'; \
+	@{ echo '#include "lib/database/migrations.hpp"'; echo 'namespace ads::admin {'; \
 	   echo 'namespace {'; echo 'constexpr SqlFile kFiles[] = {'; \
 	   for file in $(sql_files); do \
 	       printf '{"%s", R"ads-sql(' "$${file#admin/sql/}"; cat "$$file"; echo ')ads-sql"},'; \

@@ -9,9 +9,9 @@
 
 #include "cli/common/options.hpp"
 #include "cli/common/table.hpp"
-#include "cli/database/migrations.hpp"
 #include "cli/main/commands.hpp"
 #include "lib/base/json.hpp"
+#include "lib/database/migrations.hpp"
 #include "version.hpp"
 
 namespace ads::cli {

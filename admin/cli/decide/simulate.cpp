@@ -8,6 +8,7 @@
 
 #include "cli/catalog/catalog_file.hpp"
 #include "cli/common/options.hpp"
+#include "cli/common/progress.hpp"
 #include "cli/decide/simulate_report.hpp"
 #include "cli/main/commands.hpp"
 #include "cli/main/usage.hpp"
@@ -187,7 +188,8 @@ Exit run(const Options& options) {
             label += fmt::format(" {}", name_of(*scenario.strategy));
         }
         Progress progress(label, (scenario.days + 1) * kDay, true);
-        runs.push_back(simulate(scenario, parsed.document, progress));
+        runs.push_back(
+            simulate(scenario, parsed.document, [&](uint64_t second) { progress.at(second); }));
     }
     if (!options.plot.empty()) {
         write_atomically(options.plot, svg_of(scenario, runs));

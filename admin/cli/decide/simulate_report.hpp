@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/decide/simulate_engine.hpp"
+#include "cli/common/output.hpp"
+#include "lib/decide/simulate.hpp"
 
 namespace ads::cli {
 

@@ -1,69 +1,20 @@
-// creative resanitize: stored markup that today's policy has not seen.
+// creative resanitize: sanitizes stored markup by the present policy.
 #include <fmt/format.h>
+
+#include <optional>
 
 #include "cli/catalog/changes.hpp"
 #include "cli/common/progress.hpp"
 #include "cli/common/table.hpp"
 #include "cli/manage/manage.hpp"
 #include "creative/sanitize.hpp"
-#include "lib/manage/edits.hpp"
+#include "lib/manage/resanitize.hpp"
 
 namespace ads::cli {
 
 namespace {
 
-struct Refused {
-    uint64_t creative;
-    std::string why;
-};
-
-struct Result {
-    uint64_t seen = 0;
-    uint64_t changed = 0;
-    std::vector<Removed> removed;
-    std::vector<Refused> refused;  // left as they are: what to do is for people
-};
-
-void clean_row(Database& database, const Rows& rows, size_t row, Result& result) {
-    const auto id = static_cast<uint64_t>(rows.number(row, 0));
-    const std::string id_text(rows.at(row, 0));
-    const std::string markup(rows.at(row, 1));
-    std::string clean;
-    try {
-        clean = clean_markup(id, markup, result.removed);
-    } catch (const Failure& e) {
-        result.refused.push_back({id, e.what()});
-        return;
-    }
-    if (clean != markup) {
-        result.changed++;
-        database.run(
-            "UPDATE ads.creatives SET content = jsonb_set(content, '{markup}', to_jsonb($2::text)) "
-            "WHERE id = $1",
-            {id_text, clean});
-        return;
-    }
-    database.run("UPDATE ads.creatives SET policy = $2 WHERE id = $1",
-                 {id_text, std::to_string(creative::kPolicyVersion)});
-}
-
-Result run(const Access& access, Edits& edits) {
-    auto& database = edits.database();
-    const Rows rows = database.run(
-        "SELECT id, content ->> 'markup' FROM ads.creatives "
-        "WHERE type = 'html' AND policy IS DISTINCT FROM $1 ORDER BY id",
-        {std::to_string(creative::kPolicyVersion)});
-    Result result;
-    Progress progress("cleaning", rows.size(), !access.json);
-    for (size_t i = 0; i < rows.size(); i++) {
-        clean_row(database, rows, i, result);
-        result.seen++;
-        progress.at(result.seen);
-    }
-    return result;
-}
-
-void show_json(const Access& access, const Result& result) {
+void show_json(const Access& access, const Resanitized& result) {
     const Json root(json_object());
     json_t* removed = json_array();
     for (const auto& one : result.removed) {
@@ -97,9 +48,15 @@ void show_json(const Access& access, const Result& result) {
 Exit resanitize(const Access& access) {
     try {
         Database database(access.database, "nginx-ads manage");
-        Edits edits(database, options_of(access));
-        const Result result = run(access, edits);
-        edits.finish();
+        std::optional<Progress> bar;
+        const Resanitized result =
+            resanitize(database, options_of(access), [&](uint64_t done, uint64_t total) {
+                if (!bar) {
+                    bar.emplace("sanitizing", total, !access.json);
+                }
+                bar->at(done);
+            });
+        bar.reset();
         if (access.json) {
             show_json(access, result);
         } else {

@@ -1,4 +1,4 @@
-#include "cli/decide/simulate_engine.hpp"
+#include "lib/decide/simulate.hpp"
 
 #include <fmt/format.h>
 
@@ -6,14 +6,14 @@
 #include <cmath>
 #include <numbers>
 
-#include "cli/common/output.hpp"
-#include "cli/decide/simulate_traffic.hpp"
-#include "cli/main/usage.hpp"
 #include "core/catalog/calendar.hpp"
 #include "core/token/token.hpp"
+#include "lib/base/failure.hpp"
+#include "lib/base/nearest.hpp"
 #include "lib/decide/heap_node.hpp"
+#include "lib/decide/traffic.hpp"
 
-namespace ads::cli {
+namespace ads::admin {
 
 namespace {
 
@@ -54,7 +54,8 @@ private:
 
 class Engine {
 public:
-    Engine(const Scenario& scenario, const catalog::Document& document, Progress& progress)
+    Engine(const Scenario& scenario, const catalog::Document& document,
+           const std::function<void(uint64_t)>& progress)
         : scenario_(scenario),
           document_(with_strategy(document, scenario.strategy)),
           progress_(progress),
@@ -68,7 +69,7 @@ public:
     Simulated run() {
         prepare();
         for (Seconds second = begin_; second < end_ + kAfter; second++) {
-            progress_.at(static_cast<uint64_t>(second - begin_));
+            progress_(static_cast<uint64_t>(second - begin_));
             step(second);
         }
         for (auto& tracked : tracked_) {
@@ -508,7 +509,7 @@ private:
 
     const Scenario& scenario_;
     const catalog::Document document_;
-    Progress& progress_;
+    const std::function<void(uint64_t)>& progress_;
     Traffic traffic_;
     HeapNode node_;
     Rng arrivals_;  // requests: independent of what is served
@@ -530,8 +531,8 @@ private:
 }  // namespace
 
 Simulated simulate(const Scenario& scenario, const catalog::Document& document,
-                   Progress& progress) {
+                   const std::function<void(uint64_t)>& progress) {
     return Engine(scenario, document, progress).run();
 }
 
-}  // namespace ads::cli
+}  // namespace ads::admin

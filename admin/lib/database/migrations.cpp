@@ -1,4 +1,4 @@
-#include "cli/database/migrations.hpp"
+#include "lib/database/migrations.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,7 +12,7 @@
 
 #include "version.hpp"
 
-namespace ads::cli {
+namespace ads::admin {
 
 namespace {
 
@@ -268,4 +268,4 @@ std::vector<FileRow> compared(const AppliedFiles& applied) {
     return rows;
 }
 
-}  // namespace ads::cli
+}  // namespace ads::admin

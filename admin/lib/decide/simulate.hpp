@@ -2,17 +2,17 @@
 // that nginx runs.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cli/common/output.hpp"
-#include "cli/common/progress.hpp"
-#include "cli/decide/simulate_traffic.hpp"
 #include "core/catalog/model.hpp"
+#include "lib/base/failure.hpp"
 #include "lib/decide/request_file.hpp"
+#include "lib/decide/traffic.hpp"
 
-namespace ads::cli {
+namespace ads::admin {
 
 struct Scenario {
     std::string json;     // the catalog
@@ -86,7 +86,8 @@ struct Simulated {
     std::optional<Interval> outage;
 };
 
-// Throws Failure.
-Simulated simulate(const Scenario& scenario, const catalog::Document& document, Progress& progress);
+// Calls progress(seconds) for each simulated second. Throws Failure.
+Simulated simulate(const Scenario& scenario, const catalog::Document& document,
+                   const std::function<void(uint64_t)>& progress);
 
-}  // namespace ads::cli
+}  // namespace ads::admin

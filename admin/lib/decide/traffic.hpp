@@ -8,7 +8,7 @@
 #include "core/base/rng.hpp"
 #include "core/image/image.hpp"
 
-namespace ads::cli {
+namespace ads::admin {
 
 class Traffic {
 public:
@@ -39,4 +39,4 @@ private:
     std::optional<Interval> outage_;
 };
 
-}  // namespace ads::cli
+}  // namespace ads::admin

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/common/output.hpp"
 #include "lib/base/database.hpp"
+#include "lib/base/failure.hpp"
 
-namespace ads::cli {
+namespace ads::admin {
 
 // A file as it was when the command was built. The list is in a source that make writes: in the
 // order in which they are applied.
@@ -78,4 +78,4 @@ struct FileRow {
 };
 std::vector<FileRow> compared(const AppliedFiles& applied);
 
-}  // namespace ads::cli
+}  // namespace ads::admin

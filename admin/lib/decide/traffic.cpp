@@ -1,4 +1,4 @@
-#include "cli/decide/simulate_traffic.hpp"
+#include "lib/decide/traffic.hpp"
 
 #include <fmt/format.h>
 
@@ -8,12 +8,12 @@
 #include <numbers>
 #include <numeric>
 
-#include "cli/common/output.hpp"
-#include "cli/common/table.hpp"
 #include "core/catalog/formats.hpp"
+#include "lib/base/failure.hpp"
 #include "lib/base/files.hpp"
+#include "lib/base/text.hpp"
 
-namespace ads::cli {
+namespace ads::admin {
 
 namespace {
 
@@ -155,4 +155,4 @@ double Traffic::in_second(Seconds second) {
     return today_[static_cast<size_t>(second - midnight)];
 }
 
-}  // namespace ads::cli
+}  // namespace ads::admin

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/common/output.hpp"
 #include "lib/base/database.hpp"
+#include "lib/base/failure.hpp"
 
-namespace ads::cli {
+namespace ads::admin {
 
 enum class Level { ok, warning, problem };
 
@@ -41,4 +41,4 @@ void examine_schema(Database& database, Findings& findings);
 // Nodes that share limits, and which of these are short. Throws SqlError.
 void examine_fleet(Database& database, Findings& findings);
 
-}  // namespace ads::cli
+}  // namespace ads::admin

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 
-#include "cli/database/findings.hpp"
 #include "lib/base/money.hpp"
+#include "lib/base/text.hpp"
+#include "lib/database/findings.hpp"
 #include "lib/fleet/fleet.hpp"
 
-namespace ads::cli {
+namespace ads::admin {
 
 namespace {
 
@@ -76,4 +77,4 @@ void examine_fleet(Database& database, Findings& findings) {
     }
 }
 
-}  // namespace ads::cli
+}  // namespace ads::admin

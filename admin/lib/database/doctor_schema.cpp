@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "cli/common/table.hpp"
-#include "cli/database/findings.hpp"
-#include "cli/database/migrations.hpp"
+#include "lib/base/text.hpp"
+#include "lib/database/findings.hpp"
+#include "lib/database/migrations.hpp"
 
-namespace ads::cli {
+namespace ads::admin {
 
 namespace {
 
@@ -294,4 +294,4 @@ void examine_schema(Database& database, Findings& findings) {
     Schema(database, findings).run();
 }
 
-}  // namespace ads::cli
+}  // namespace ads::admin
