@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "core/pacing/periodic.hpp"
+
 namespace ads::pacing {
 
 namespace {
@@ -88,11 +90,7 @@ CurveSums::CurveSums(const Curve& curve) noexcept : warm_(curve.warm()) {
 }
 
 double CurveSums::until(double moment) const noexcept {
-    const double days = std::floor(moment / kDaySeconds);
-    const double place = (moment - days * kDaySeconds) / kBinSeconds;
-    const auto bin = std::min(static_cast<size_t>(std::max(0.0, place)), kBins - 1);
-    return days * sums_[kBins] + sums_[bin] +
-           (place - static_cast<double>(bin)) * (sums_[bin + 1] - sums_[bin]);
+    return requests_until(sums_, kBinSeconds, moment);
 }
 
 }  // namespace ads::pacing

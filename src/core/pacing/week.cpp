@@ -5,6 +5,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "core/pacing/periodic.hpp"
+
 namespace ads::pacing {
 
 static_assert(std::is_trivially_copyable_v<Week>);
@@ -96,11 +98,7 @@ double WeekSums::mass(std::span<const uint32_t, kWeekHours> seconds) const noexc
 }
 
 double WeekSums::until(double moment) const noexcept {
-    const double weeks = std::floor(moment / kWeekSeconds);
-    const double place = (moment - weeks * kWeekSeconds) / kHourSeconds;
-    const auto hour = std::min(static_cast<size_t>(std::max(0.0, place)), kWeekHours - 1);
-    return weeks * sums_[kWeekHours] + sums_[hour] +
-           (place - static_cast<double>(hour)) * (sums_[hour + 1] - sums_[hour]);
+    return requests_until(sums_, kHourSeconds, moment);
 }
 
 }  // namespace ads::pacing
