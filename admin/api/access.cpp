@@ -34,7 +34,7 @@ std::string_view without_port(std::string_view host) noexcept {
 
 std::string_view once(const ScgiRequest& request, std::string_view name) {
     if (request.repeated(name)) {
-        throw Refusal{400, "bad_request", "a header came twice"};
+        throw Refusal{400, "bad_request", "duplicate request header"};
     }
     return request.get(name);
 }
@@ -57,7 +57,7 @@ Identity identify(const ScgiRequest& request, const AccessRules& rules) {
     }
     Identity who{std::string(request.get("ADS_USER")), Role::viewer, {}};
     if (who.user.empty()) {
-        throw Refusal{401, "unauthorized", "nginx names no user"};
+        throw Refusal{401, "unauthorized", "nginx sent no user name"};
     }
     const std::string_view role = request.get("ADS_ROLE");
     if (role.starts_with(kAdvertiser) && role.size() > kAdvertiser.size()) {
@@ -67,7 +67,7 @@ Identity identify(const ScgiRequest& request, const AccessRules& rules) {
     }
     const auto known = named<Role>(role);
     if (!known || *known == Role::advertiser) {
-        throw Refusal{403, "forbidden", "the user has no role here"};
+        throw Refusal{403, "forbidden", "the user has no role in this console"};
     }
     who.role = *known;
     return who;
@@ -77,7 +77,7 @@ void check_origin(const ScgiRequest& request, const AccessRules& rules) {
     const std::string host = lower(once(request, "HTTP_HOST"));
     const std::string name(without_port(host));
     if (std::find(rules.hosts.begin(), rules.hosts.end(), name) == rules.hosts.end()) {
-        throw Refusal{421, "misdirected", "the console is not asked for under this host"};
+        throw Refusal{421, "misdirected", "the console does not have this host name"};
     }
     if (is_safe(request.get("REQUEST_METHOD"))) {
         return;

@@ -93,7 +93,7 @@ Found find(const Address& address, std::string_view method) {
         allowed += (allowed.empty() ? "" : ", ") + std::string(route.method);
     }
     if (allowed.empty()) {
-        throw Refusal{404, "not_found", "there is nothing under this address"};
+        throw Refusal{404, "not_found", "not found"};
     }
     throw Refusal{405, "method_not_allowed", allowed};
 }
@@ -136,7 +136,7 @@ std::optional<std::string> version_in(const ScgiRequest& request) {
                         tag.back() == '"' &&
                         tag.substr(1, tag.size() - 2).find_first_not_of("0123456789") == tag.npos;
     if (!shaped || request.repeated("HTTP_IF_MATCH")) {
-        throw Refusal{400, "bad_request", "If-Match must be one ETag that the API gave"};
+        throw Refusal{400, "bad_request", "If-Match must be an ETag from the API"};
     }
     return std::string(tag.substr(1, tag.size() - 2));
 }
@@ -177,12 +177,12 @@ Response run(const ScgiRequest& request, const Config& config, Connections& conn
     check_origin(request, config.access);
     const auto address = read_address(request.get("REQUEST_URI"), config.prefix);
     if (!address) {
-        throw Refusal{404, "not_found", "there is nothing under this address"};
+        throw Refusal{404, "not_found", "not found"};
     }
     const auto [route, id] = find(*address, request.get("REQUEST_METHOD"));
     if ((route->roles & role_bit(who.role)) == 0) {
         throw Refusal{403, "forbidden",
-                      fmt::format("the role {} may not do this", name_of(who.role))};
+                      fmt::format("the role {} does not allow this", name_of(who.role))};
     }
     if (!is_safe(route->method)) {
         check_type(request, !is_raw(*route));

@@ -187,7 +187,7 @@ Response clone(Call& call, Kind kind) {
     const json_t* parent = json_object_get(call.body.get(), "parent");
     edit.parent = json_is_integer(parent) ? admin::dumped(parent) : std::string();
     if (edit.name.empty() && admin::has_text_id(kind)) {
-        throw Refusal{422, "invalid", "name must say what the new one is called"};
+        throw Refusal{422, "invalid", "name must be the name of the new object"};
     }
     return edited_response(call, kind, 201,
                            admin::clone(call.connections.writing(), options_of(call), edit));
@@ -234,14 +234,15 @@ std::vector<Parameter> filters(Kind kind) {
         list.push_back({"status", kText, "List those with this status, such as active,paused"});
     }
     if (dated) {
-        list.push_back({"advertiser", kText, "Only of this one"});
-        list.push_back({"archived", R"({"type":"string","enum":["1"]})", "The archived as well"});
+        list.push_back({"advertiser", kText, "Filter by name"});
+        list.push_back(
+            {"archived", R"({"type":"string","enum":["1"]})", "Include archived objects"});
     }
     if (kind == Kind::ad_group || grouped) {
-        list.push_back({"campaign", kText, "Only of this one, by id or name"});
+        list.push_back({"campaign", kText, "Filter by id or name"});
     }
     if (grouped) {
-        list.push_back({"ad_group", kText, "Only of this one, by id or name"});
+        list.push_back({"ad_group", kText, "Filter by id or name"});
     }
     if (kind == Kind::ad_group || kind == Kind::creative) {
         list.push_back({"placement", kText, "List those that may be served there"});
@@ -252,8 +253,8 @@ std::vector<Parameter> filters(Kind kind) {
     }
     list.push_back(
         {"search", kText, "List those with this text in id, name, advertiser or click URL"});
-    list.push_back(
-        {"limit", R"({"type":"integer","minimum":1,"maximum":10000})", "At most so many (1000)"});
+    list.push_back({"limit", R"({"type":"integer","minimum":1,"maximum":10000})",
+                    "Maximum number of rows (1000)"});
     return list;
 }
 
@@ -292,11 +293,11 @@ public:
         add("POST", one_ + "/clone", "clone" + name_, "Make a draft of the same", kManages,
             {kDryRun}, "Clone", "Edited", [kind](Call& call) { return clone(call, kind); })
             .status = 201;
-        add("GET", one_ + "/history", "history" + name_, "Who changed what, the newest first",
-            kViews,
-            {{"all", R"({"type":"string","enum":["1"]})", "What is in it as well"},
+        add("GET", one_ + "/history", "history" + name_,
+            "Changes with author and time, newest first", kViews,
+            {{"all", R"({"type":"string","enum":["1"]})", "Include its children"},
              {"limit", R"({"type":"integer","minimum":1,"maximum":10000})",
-              "At most so many (1000)"}},
+              "Maximum number of rows (1000)"}},
             nullptr, "History", [kind](Call& call) { return history(call, kind); });
         if (kind != Kind::advertiser) {  // which has only its name
             add("POST", one_ + "/revert", "revert" + name_, "Restore an earlier version", kManages,
@@ -308,8 +309,8 @@ public:
             add("POST", one_ + "/stop", "stop" + name_, "End one that runs", kManages, {kDryRun},
                 "Stop", "Edited", stop);
             add("GET", one_ + "/analysis", "analyze" + name_,
-                "Its figures and its verdict, which may be looked at any time", kReadsOwn, {},
-                nullptr, "Analysis", analysis);
+                "Its figures and its verdict, which is valid at any time", kReadsOwn, {}, nullptr,
+                "Analysis", analysis);
         }
     }
 

@@ -112,23 +112,23 @@ void add_other_routes(std::vector<Route>& table) {
     table.push_back({"GET",
                      "/me",
                      "me",
-                     "The user, the role and what it may do",
+                     "The user, the role and its permissions",
                      kReadsOwn,
                      {},
                      nullptr,
                      "Me"});
     table.back().run = me;
-    table.push_back(
-        {"GET",
-         "/audit",
-         "audit",
-         "Who changed what in all, the newest first",
-         kManages,
-         {{"actor", R"({"type":"string"})", "Only by this one"},
-          {"before", R"({"type":"integer","minimum":1})", "Only before this version"},
-          {"limit", R"({"type":"integer","minimum":1,"maximum":1000})", "At most so many (100)"}},
-         nullptr,
-         "History"});
+    table.push_back({"GET",
+                     "/audit",
+                     "audit",
+                     "All changes with author and time, newest first",
+                     kManages,
+                     {{"actor", R"({"type":"string"})", "Only by this one"},
+                      {"before", R"({"type":"integer","minimum":1})", "Only before this version"},
+                      {"limit", R"({"type":"integer","minimum":1,"maximum":1000})",
+                       "Maximum number of entries (100)"}},
+                     nullptr,
+                     "History"});
     table.back().run = audit;
     table.push_back(
         {"GET", "/health", "health", "PostgreSQL and the node", kViews, {}, nullptr, "Health"});

@@ -50,7 +50,7 @@ void remove_dead_socket(const std::string& path, const sockaddr_un& address) {
         return;
     }
     if (!S_ISSOCK(info.st_mode)) {
-        throw Failure(Exit::failed, fmt::format("{} is there, and is no socket.", path));
+        throw Failure(Exit::failed, fmt::format("{} exists and is not a socket.", path));
     }
     const Fd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||

@@ -91,7 +91,7 @@ bool MappedFile::open(const std::string& folder, const std::string& name, const 
     fresh_ = false;
     folder_path_ = folder;
     if (mkdir(folder.c_str(), 0750) != 0 && errno != EEXIST) {
-        error = "cannot make the folder \"" + folder + "\": " + std::strerror(errno);
+        error = "cannot create the folder \"" + folder + "\": " + std::strerror(errno);
         return false;
     }
     folder_ = Fd(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -125,7 +125,8 @@ bool MappedFile::open_old(const std::string& name, const Contents& contents, std
     }
     // A second name may be one of another file that root would then change.
     if (!S_ISREG(info.st_mode) || info.st_nlink != 1) {
-        return set_aside(name, "it is not a regular file with one name", contents, error, notice);
+        return set_aside(name, "it is not a regular file, or it has hard links", contents, error,
+                         notice);
     }
     const auto size = static_cast<size_t>(info.st_size);
     if (size < contents.head) {

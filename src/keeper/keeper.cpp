@@ -90,8 +90,9 @@ private:
                     conf.target.zone.head().waits_for.load(std::memory_order_relaxed);
                 if (waits_logged_ != holder) {
                     waits_logged_ = holder;
-                    shared_->log.add(LogLevel::warn, catalog + "waits for process " +
-                                                         std::to_string(pid_of(holder)));
+                    shared_->log.add(LogLevel::warn, catalog + "will be published when process " +
+                                                         std::to_string(pid_of(holder)) +
+                                                         " uses the current one");
                 }
                 break;
             }

@@ -128,15 +128,15 @@ void Round::judge_health() {
     health.judge(now, states);
     const HealthReport report = health.report(now, states);
     constexpr std::array<const char*, kCount<Sign>> kTold = {
-        "serves per impression", "median seconds from serve to pixel", "limits exceeded"};
+        "serves per impression", "median seconds from serve to pixel", "number of exceeded limits"};
     for (size_t i = 0; i < was.size(); i++) {
         const bool alarm = states[i].state.load(std::memory_order_relaxed) == HealthState::alert;
         if (alarm == (was[i] == HealthState::alert)) {
             continue;
         }
         char text[128];
-        std::snprintf(text, sizeof text, "%s: %.2f, %s", kTold[i], report[i].value,
-                      alarm ? "alarming" : "no longer alarming");
+        std::snprintf(text, sizeof text, "%s: %s is %.2f",
+                      alarm ? "delivery alert" : "delivery alert ended", kTold[i], report[i].value);
         shared_->log.add(alarm ? LogLevel::warn : LogLevel::notice, text);
     }
 }

@@ -59,8 +59,8 @@ void publish_first(ngx_cycle_t* cycle, MainConf& conf) noexcept {
         setup.target.zone.set_unreadable({});
     } else {
         ngx_log_error(NGX_LOG_NOTICE, cycle->log, 0,
-                      "ads: catalog \"%V\" will be published when all workers have read the one "
-                      "before",
+                      "ads: catalog \"%V\" will be published when all workers use the current "
+                      "one",
                       &conf.catalog_path);
     }
     if (without > 0) {

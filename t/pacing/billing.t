@@ -68,7 +68,7 @@ sub finish {
     my ($ngx) = @_;
     is status($ngx)->{health}{limits_passed}{value}, 0, 'no limit is passed, says the server';
     $ngx->stop;
-    is_deeply [ $ngx->problems(allow => [qr/\[warn\].*alarming/]) ], [], 'clean log and exit';
+    is_deeply [ $ngx->problems(allow => [qr/\[warn\].*delivery alert/]) ], [], 'clean log and exit';
     return;
 }
 

@@ -149,7 +149,7 @@ void add_api(Arguments& app, Command& chosen) {
     describe_it->add_option("--prefix", options->prefix, "Of its addresses (default /console/api)")
         ->check(is_prefix())
         ->option_text("PATH");
-    describe_it->add_flag("--json", options->json, "Print JSON, which it always does");
+    describe_it->add_flag("--json", options->json, "Print JSON (always)");
     describe_it->footer("Example:\n  nginx-ads api describe");
     describe_it->callback(
         [options, &chosen] { chosen = [options] { return describe(*options); }; });

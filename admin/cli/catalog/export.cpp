@@ -54,7 +54,7 @@ void add_export(Arguments& app, Command& chosen) {
     auto options = std::make_shared<Options>();
     auto* sub = app.add_subcommand("export", "Print the catalog in PostgreSQL as a JSON document");
     sub->add_option("FILE", options->file,
-                    "Write to this file, in one step (default standard output)")
+                    "Write to this file, atomically (default standard output)")
         ->option_text(" ");
     sub->add_option("--db,--database", options->database, kDatabaseHelp)->option_text("CONNINFO");
     sub->add_flag("--pretty", options->pretty, "Indent the document");

@@ -130,11 +130,12 @@ private:
             if (!e.lost()) {
                 throw;
             }
-            throw Failure(Exit::failed,
-                          fmt::format("the connection was lost when all was done, so it may be "
-                                      "in the database or not: run it again, that does no harm. "
-                                      "PostgreSQL says: {}",
-                                      e.what()));
+            throw Failure(
+                Exit::failed,
+                fmt::format("the connection was lost during the commit, so the import may "
+                            "have been applied or not: run it again, which is safe. "
+                            "PostgreSQL: {}",
+                            e.what()));
         }
     }
 

@@ -287,8 +287,8 @@ void add_network(Arguments* sub, const std::shared_ptr<Options>& options) {
         ->check(existing_file())
         ->option_text("FILE");
     sub->add_option("--resolve", options->dispatch.resolve,
-                    "Addresses of a host, in place of DNS; may be repeated, for a second "
-                    "answer, too")
+                    "Addresses of a host, in place of DNS; may be repeated for later "
+                    "answers")
         ->allow_extra_args(false)
         ->check(is_answer())
         ->option_text("HOST=ADDRESS[,ADDRESS]");

@@ -61,7 +61,7 @@ std::string name_fault(const std::string& file, const ImageFile& image) {
     if (base.find('.') == base.npos || creative::type_of_name(base) == image.type) {
         return {};
     }
-    return fmt::format("it is {} by content but not by file name", name_of(image.type));
+    return fmt::format("its content is {}, unlike its file name", name_of(image.type));
 }
 
 Uploaded upload(const std::string& file, const Options& options) {

@@ -45,9 +45,9 @@ void check(const std::vector<FileRow>& rows, const AppliedFiles& applied) {
             throw Failure(
                 Exit::bad_input,
                 fmt::format("{} is not the file that was applied on {}: its checksum begins "
-                            "with {:.12}, that of the database with {:.12}. An applied file never "
-                            "changes: use the nginx-ads that applied it, and put what is new into "
-                            "a new file.",
+                            "with {:.12}, that of the database with {:.12}. Applied files must "
+                            "not change: use the nginx-ads that applied it, and put changes into a "
+                            "new file.",
                             row.path, row.applied->at, row.file->checksum,
                             printable(row.applied->checksum)));
         }

@@ -27,7 +27,7 @@ constexpr auto kAdvertiser = std::to_array<Field>({
 constexpr auto kCampaign = std::to_array<Field>({
     {"--name", "name", As::text, "TEXT", "Its name"},
     {"--advertiser", "advertiser", As::name, "NAME",
-     "Its advertiser; created if new; none: nobody"},
+     "Its advertiser; created if new; none: a house campaign"},
     {"--status", "status", As::text, "STATUS", "draft, scheduled, active, paused"},
     {"--timezone", "timezone", As::text, "ZONE",
      "Its time zone (UTC); dates keep their local time"},

@@ -128,10 +128,11 @@ void Edits::finish() {
         if (!e.lost()) {
             throw;
         }
-        throw Failure(Exit::failed,
-                      fmt::format("the connection was lost when all was done, so it may be in "
-                                  "the database or not: look with \"show\". PostgreSQL says: {}",
-                                  e.what()));
+        throw Failure(
+            Exit::failed,
+            fmt::format("the connection was lost during the commit, so the change may have "
+                        "been applied or not: check with \"show\". PostgreSQL: {}",
+                        e.what()));
     }
 }
 

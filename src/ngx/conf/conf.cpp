@@ -442,9 +442,10 @@ char* init_main_conf(ngx_conf_t* cf, void* conf) {
                         "block");
     }
     if (main->serves && !main->tracks) {
-        ngx_conf_log_error(NGX_LOG_WARN, cf, 0,
-                           "ads: there is an ads_serve but no ads_track: the tracking URLs of ads "
-                           "lead nowhere, and nothing is counted or billed");
+        ngx_conf_log_error(
+            NGX_LOG_WARN, cf, 0,
+            "ads: \"ads_serve\" is used without \"ads_track\": tracking URLs return 404, "
+            "and nothing is counted or billed");
     }
     auto* cleanup = ngx_pool_cleanup_add(cf->pool, 0);
     if (cleanup == nullptr) {

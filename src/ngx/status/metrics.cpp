@@ -71,7 +71,7 @@ uint64_t word(Worker& worker, size_t index) noexcept {
 void put_requests(Worker& worker, Out& out) noexcept {
     put_counter(out, "ads_requests_total", "Ad requests that were decided.",
                 word(worker, traffic::kRequests));
-    put_counter(out, "ads_placements_requested_total", "Placements that ad requests asked for.",
+    put_counter(out, "ads_placements_requested_total", "Placements of ad requests.",
                 word(worker, traffic::kPlacements));
     put_head(out, "ads_unfilled_total", "counter", "Placements that got no ad, by reason.");
     for (size_t i = 0; i < kCount<Unfilled>; i++) {
@@ -88,8 +88,7 @@ void put_requests(Worker& worker, Out& out) noexcept {
 }
 
 void put_pages(Worker& worker, Out& out) noexcept {
-    put_head(out, "ads_pages_total", "counter",
-             "Pages of locations with ads_inject, by what became of their slots.");
+    put_head(out, "ads_pages_total", "counter", "Pages of locations with ads_inject, by outcome.");
     for (size_t i = 0; i < kCount<PageResult>; i++) {
         put_sample(out, "ads_pages_total", "result", name_of(static_cast<PageResult>(i)),
                    word(worker, traffic::kPages + i));
@@ -149,7 +148,7 @@ void put_recorded(Worker& worker, Out& out) noexcept {
 }
 
 void put_events(Worker& worker, Out& out) noexcept {
-    put_head(out, "ads_events_total", "counter", "Events by what became of them.");
+    put_head(out, "ads_events_total", "counter", "Events, by outcome.");
     for (const auto& [total, name] : kEvents) {
         put_sample(out, "ads_events_total", "result", name, worker.process.state().total(total));
     }
@@ -185,11 +184,11 @@ void put_catalog(Worker& worker, Out& out, const MainConf& conf) noexcept {
 void put_keeper(Worker& worker, Out& out) noexcept {
     const KeeperWords& words = worker.process.state().head().keeper;
     put_head(out, "ads_keeper_silent_seconds", "gauge",
-             "Time since the active keeper last said that it works.");
+             "Time since the last heartbeat of the active keeper.");
     out.put("ads_keeper_silent_seconds ");
     out.millionths(static_cast<int64_t>(words.silent(static_cast<uint64_t>(monotonic())) * 1000));
     out.put('\n');
-    put_counter(out, "ads_keeper_deaths_total", "Keepers that ended without being told to.",
+    put_counter(out, "ads_keeper_deaths_total", "Keepers that died.",
                 worker.process.zone().head().keeper.died.load(std::memory_order_relaxed));
 }
 
@@ -218,7 +217,7 @@ void put_storage(Worker& worker, Out& out, const MainConf& conf) noexcept {
         out.put('\n');
     };
     put_head(out, "ads_spool_slow_write_seconds_total", "counter",
-             "Time that slow writes took; all requests of a worker wait for one.");
+             "Total time of slow writes. A slow write delays all requests of a worker.");
     put_seconds("ads_spool_slow_write_seconds_total", value(counts.slow_write_ms));
     put_head(out, "ads_spool_longest_write_seconds", "gauge",
              "Time of the longest slow write since the state was created.");

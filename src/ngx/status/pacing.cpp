@@ -200,7 +200,8 @@ void put_health_metrics(Worker& worker, Out& out) noexcept {
         }
     }
     put(
-        {"# HELP ads_health_state State of a sign of delivery: 0 unknown, 1 ok, 2 warning, 3 "
+        {"# HELP ads_health_state State of a health check of delivery: 0 unknown, 1 ok, 2 warning, "
+         "3 "
          "alert.\n# TYPE ads_health_state gauge\n"});
     for (size_t i = 0; i < report.size(); i++) {
         put({"ads_health_state{sign=\"", name_of(static_cast<Sign>(i)), "\"} "});
