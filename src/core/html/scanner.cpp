@@ -294,6 +294,11 @@ Scanner::Found Scanner::start_tag(const Byte* behind) noexcept {
         return start_foreign(name);
     }
     const Tag tag = tag_of(name);
+    if (name == "a" && templates_ == 0) {
+        begin_link();
+    } else if (name == "table" && in_link_ && templates_ == 0) {
+        tables_in_link_++;
+    }
     if (tag == Tag::other && !in_slot_ && nesting_.empty() && !is_slot_name(name)) [[likely]] {
         return Found::nothing;
     }
@@ -374,7 +379,11 @@ Scanner::Found Scanner::end_tag(const Byte* behind) noexcept {
     if (in_select_ && tag_of(name) == Tag::ambiguous) {
         return stop();
     }
-    if (name == "select") {
+    if (name == "a" && templates_ == 0 && !in_select_) {
+        end_link();
+    } else if (name == "table" && tables_in_link_ > 0 && templates_ == 0) {
+        tables_in_link_--;
+    } else if (name == "select") {
         in_select_ = false;
     } else if (name == "template" && templates_ > 0) {
         templates_--;

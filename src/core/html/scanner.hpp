@@ -104,7 +104,10 @@ private:
     const Byte* read_text(const Byte* p, const Byte* end) noexcept;
     bool read_script(const Byte*& p, const Byte* end) noexcept;
     // Behind the tag, if it is there as a whole and means nothing; otherwise where it begins.
-    const Byte* skip_tag(const Byte* less, const Byte* end) const noexcept;
+    const Byte* skip_tag(const Byte* less, const Byte* end) noexcept;
+    // An <a> begins or ends, in HTML and outside of templates.
+    void begin_link() noexcept { in_link_ = true; }
+    void end_link() noexcept { in_link_ = in_link_ && tables_in_link_ > 0; }
     // Whether tags mean what they do at the beginning of a page.
     bool nothing_open() const noexcept {
         return !in_slot_ && !in_select_ && templates_ == 0 && nesting_.empty();
@@ -118,9 +121,7 @@ private:
     Found end_tag(const Byte* behind) noexcept;
     Found stop() noexcept;
     void leave_slot() noexcept;
-    bool insertable() const noexcept {
-        return !in_slot_ && templates_ == 0 && !in_select_ && nesting_.empty();
-    }
+    bool insertable() const noexcept { return nothing_open() && !in_link_; }
     bool is_slot_name(std::string_view name) const noexcept { return name == element_; }
     uint64_t offset(const Byte* p) const noexcept {
         return position_ + static_cast<uint64_t>(p - begin_);
@@ -138,6 +139,8 @@ private:
     bool self_closing_ = false;
     bool in_slot_ = false;
     bool in_select_ = false;
+    bool in_link_ = false;  // an ad there would end the link, and leave its slot
+    uint32_t tables_in_link_ = 0;
     uint8_t matched_ = 0;  // of "[CDATA[" or of a name
     uint32_t templates_ = 0;
     uint32_t select_templates_ = 0;

@@ -84,17 +84,19 @@ const Byte* skip_attributes(const Byte* p, const Byte* end) noexcept {
 
 }  // namespace
 
-// Only where no element is open that gives tags a meaning: then end tags have none at all.
-const Scanner::Byte* Scanner::skip_tag(const Byte* less, const Byte* end) const noexcept {
+// Only where no element is open that gives tags a meaning: then those of links are the only end
+// tags that have one.
+const Scanner::Byte* Scanner::skip_tag(const Byte* less, const Byte* end) noexcept {
     const Byte* p = less + 1;
     if (end - p < 3) {
         return less;
     }
     const bool is_end = *p == '/';
     p += is_end ? 1 : 0;
-    if (!is_letter(*p)) {
+    if (!is_letter(*p) || tables_in_link_ > 0) {
         return less;
     }
+    const bool is_link = (*p | 32) == 'a' && kNameByte[p[1]] == 0;
     if (!is_end) {
         const Byte first = *p | 32;
         const Byte second = p[1] | 32;
@@ -108,7 +110,13 @@ const Scanner::Byte* Scanner::skip_tag(const Byte* less, const Byte* end) const 
         p++;
     }
     const Byte* behind = p < end && *p == '>' ? p + 1 : skip_attributes(p, end);
-    return behind == nullptr ? less : behind;
+    if (behind == nullptr) {
+        return less;
+    }
+    if (is_link) {
+        is_end ? end_link() : begin_link();
+    }
+    return behind;
 }
 
 }  // namespace ads::html

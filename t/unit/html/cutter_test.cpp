@@ -61,10 +61,10 @@ TEST(HtmlCutter, MarkupInTextIsNone) {
     untouched(spot("<noembed>", "</noembed>"));
     untouched(spot("<noframes>", "</noframes>"));
     untouched(spot("<noscript>", "</noscript>"));
-    untouched("<a title=\"<page-spot placement=a></page-spot>\">");
-    untouched("<a title='<page-spot placement=a></page-spot>'>");
-    untouched("<a title=<page-spot placement=a></page-spot>");
-    untouched("<a <page-spot placement=a></page-spot>");
+    untouched("<p title=\"<page-spot placement=a></page-spot>\">");
+    untouched("<p title='<page-spot placement=a></page-spot>'>");
+    untouched("<p title=<page-spot placement=a></page-spot>");
+    untouched("<p <page-spot placement=a></page-spot>");
     untouched("<!doctype <page-spot></page-spot");
     untouched("<script>x</scripty>" + std::string(kSpot));
     untouched("<script><!--<script>" + std::string(kSpot) + "</script>" + std::string(kSpot));
@@ -91,11 +91,11 @@ TEST(HtmlCutter, BehindTextIsMarkup) {
     found("<title></titles></title/>");
     found("<textarea><!-- </textarea>", "-->");
     found("<style></style x=\">\">");
-    found("<a title=>");
-    found("<a b\"c>");
-    found("<a href=x?a=\"b>");
-    found("<a =\"x\">");
-    found("<a b==\">");
+    found("<p title=>");
+    found("<p b\"c>");
+    found("<p href=x?a=\"b>");
+    found("<p =\"x\">");
+    found("<p b==\">");
     found("a < b > c");
     found("</>");
 }
@@ -127,6 +127,27 @@ TEST(HtmlCutter, ForeignContentKeepsItsSlots) {
     found("<svg><select></select><template></template></svg>");
     found("<svg><foreignObject><div><br><style></svg></style></div></foreignObject></svg>");
     found("<math><mi>x</mi><mo>&lt;</mo></math>");
+}
+
+TEST(HtmlCutter, LinksKeepTheirSlots) {
+    untouched(spot("<a href=x>", "</a>"));
+    untouched(spot("<A\nhref=x><b>", "</b></A>"));
+    untouched(spot("<p><a name=top></p>"));
+    untouched(spot("<a><template></a></template>"));
+    untouched(spot("<a><svg><a></a></svg>"));
+    untouched(spot("<a><table><tr><td><a>x</a></td></tr></table>", "</a>"));
+    untouched(spot("<a><select></a></select>"));
+    untouched(spot("<page-spot placement=b><a></page-spot>"));
+    found("<a href=x>x</a>");
+    found("<a name=top><a href=x>x</a >");
+    found("<a><table><tr><td><a>x</a></td></tr></table></a>");
+    found("<abbr>", "</abbr>");
+    found("<template><a></template>");
+    found("<svg><a></a></svg>");
+    EXPECT_EQ(cut_page("<page-spot placement=b><a>x</a></page-spot>").slots.size(), 1u);
+    EXPECT_EQ(
+        cut_page({"<a", " x>", "<page-spot></page-spot><", "/a><page-spot></page-spot>"}).text,
+        "<a x><page-spot></page-spot></a>[|]");
 }
 
 TEST(HtmlCutter, InDoubtNothingMoreIsFound) {

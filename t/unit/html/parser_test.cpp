@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "core/html/page_map.hpp"
 #include "html_pages.hpp"
 
 namespace ads::html {
@@ -32,6 +33,58 @@ void collect(const GumboNode& node, const char* page, std::set<size_t>& found) {
     for (unsigned i = 0; i < children.length; i++) {
         collect(*static_cast<const GumboNode*>(children.data[i]), page, found);
     }
+}
+
+// How many slots have the ad that they were filled with, and nothing else.
+size_t count_filled(const GumboNode& node) {
+    if (node.type != GUMBO_NODE_ELEMENT && node.type != GUMBO_NODE_DOCUMENT) {
+        return 0;
+    }
+    const GumboVector& children =
+        node.type == GUMBO_NODE_DOCUMENT ? node.v.document.children : node.v.element.children;
+    if (node.type == GUMBO_NODE_ELEMENT &&
+        gumbo_get_attribute(&node.v.element.attributes, "data-inserted") != nullptr) {
+        const auto is = [&](unsigned i, GumboTag tag) {
+            const auto* child = static_cast<const GumboNode*>(children.data[i]);
+            return child->type == GUMBO_NODE_ELEMENT && child->v.element.tag == tag;
+        };
+        return children.length == 2 && is(0, GUMBO_TAG_A) && is(1, GUMBO_TAG_IMG) ? 1 : 0;
+    }
+    size_t n = 0;
+    for (unsigned i = 0; i < children.length; i++) {
+        n += count_filled(*static_cast<const GumboNode*>(children.data[i]));
+    }
+    return n;
+}
+
+TEST(HtmlParser, EachAdStaysInItsSlot) {
+    std::mt19937_64 random(3);
+    size_t slots = 0;
+    const int pages = std::getenv("ADS_TEST_LONG") != nullptr ? 500000 : 20000;
+    for (int i = 0; i < pages; i++) {
+        const std::string page = random_page(random, 3 + random() % 25);
+        const PageMap map = map_page(page, "page-spot", SIZE_MAX);
+        if (page.find("</>") != std::string::npos) {
+            continue;  // see below
+        }
+        std::string filled;
+        size_t at = 0;
+        for (const auto& slot : map.slots) {
+            filled += page.substr(at, slot.begin - at) +
+                      "<page-spot data-inserted=1><a href=x><img src=y><b>ad</b></a>"
+                      "<img src=z></page-spot>";
+            at = slot.begin + slot.size;
+        }
+        filled += page.substr(at);
+        GumboOptions options = kGumboDefaultOptions;
+        options.max_errors = 0;
+        GumboOutput* output = gumbo_parse_with_options(&options, filled.data(), filled.size());
+        const size_t found = count_filled(*output->document);
+        gumbo_destroy_output(&options, output);
+        ASSERT_EQ(found, map.slots.size()) << page;
+        slots += found;
+    }
+    EXPECT_GT(slots, static_cast<size_t>(pages) / 2);
 }
 
 TEST(HtmlParser, EachSlotIsAnElement) {
