@@ -228,6 +228,7 @@ tsan-test: ## the tests of shared memory and of threads under ThreadSanitizer
 FUZZ_SECONDS ?= 60
 fuzz: ## set up, and run each fuzz target (FUZZ_SECONDS=60)
 	@scripts/setup build fuzz
+	@$(MAKE) --no-print-directory module
 	@$(MAKE) --no-print-directory -j$(shell nproc) VARIANT=fuzz $(addprefix $(BUILD)/fuzz/,$(fuzz_names))
 	@for name in $(fuzz_names); do \
 	    mkdir -p $(BUILD)/fuzz/corpus/$$name t/fuzz/corpus/$$name; \
@@ -236,6 +237,13 @@ fuzz: ## set up, and run each fuzz target (FUZZ_SECONDS=60)
 	        -artifact_prefix=$(BUILD)/fuzz/$$name- $(BUILD)/fuzz/corpus/$$name \
 	        t/fuzz/corpus/$$name || exit 1; \
 	done
+
+# The filter of pages, with nginx's headers; what it needs of nginx is in the target.
+page_filter   := $(addprefix $(OBJ)/src/ngx/page/,body.o read.o)
+nginx_headers  = $(addprefix -isystem $(BUILD)/module/tree/src/,core event event/modules os/unix http http/modules http/v2) \
+                 -isystem $(BUILD)/module/objs
+$(page_filter) $(OBJ)/t/fuzz/page_filter.o: CXXFLAGS += $(nginx_headers)
+$(BUILD)/fuzz/page_filter: $(page_filter)
 
 $(BUILD)/fuzz/%: $(OBJ)/t/fuzz/%.o $(OBJ)/libadmin.a $(OBJ)/libads.a
 	@$(CXX) $(CXXFLAGS) -fsanitize=fuzzer $^ -o $@ -lgumbo -lz $(LIBS)

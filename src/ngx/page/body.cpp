@@ -146,6 +146,15 @@ bool add_slot(PageCtx& page, ngx_buf_t* buffer, std::string_view text, size_t co
     return true;
 }
 
+void replace_text(ngx_buf_t& b, std::string_view text) noexcept {
+    b.pos = str(text).data;
+    b.last = b.pos + text.size();
+    b.memory = 1;
+    b.temporary = 0;
+    b.mmap = 0;
+    b.in_file = 0;
+}
+
 bool end_buffer(PageCtx& page, ngx_buf_t& from, ngx_buf_t* last) noexcept {
     if (last == nullptr) {
         if (!from.flush && !from.last_buf && !from.last_in_chain && !from.sync) {
@@ -175,8 +184,13 @@ void free_written(PageCtx& page) noexcept {
             shadow->file_pos = shadow->file_last;
         }
         page.busy = link->next;
-        link->next = page.free;
-        page.free = link;
+        // One that never had bytes may still be behind buffers of others that are not written.
+        if (link->buf->sync) {
+            ngx_free_chain(page.r->pool, link);
+        } else {
+            link->next = page.free;
+            page.free = link;
+        }
     }
     if (page.busy == nullptr) {
         page.busy_end = &page.busy;

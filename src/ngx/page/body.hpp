@@ -21,6 +21,9 @@ ngx_buf_t* put_copy(PageCtx& page, std::string_view text) noexcept;
 bool add_slot(PageCtx& page, ngx_buf_t* buffer, std::string_view text, size_t content,
               size_t content_end) noexcept;
 
+// What the buffer of a slot becomes; the text is needed until it is sent.
+void replace_text(ngx_buf_t& b, std::string_view text) noexcept;
+
 // What is said of a buffer beside its bytes goes with the last part of it, which may be none.
 bool end_buffer(PageCtx& page, ngx_buf_t& from, ngx_buf_t* last) noexcept;
 
@@ -34,6 +37,9 @@ ngx_int_t wait_for_write(PageCtx& page) noexcept;
 
 // Those of our buffers that are written can be used again.
 void free_written(PageCtx& page) noexcept;
+
+// The next buffers of a page that comes in parts, or none: the client can take more.
+ngx_int_t take_in(PageCtx& page, ngx_chain_t* in) noexcept;
 
 // Reads what has come, and sends it, or holds it until its events are written.
 ngx_int_t read_in(PageCtx& page) noexcept;

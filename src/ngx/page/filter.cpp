@@ -168,18 +168,7 @@ ngx_int_t body_filter(ngx_http_request_t* r, ngx_chain_t* in) {
     if (page == nullptr || page->state == PageState::known || r->header_only) {
         return next_body_filter(r, in);
     }
-    if (in != nullptr && ngx_chain_add_copy(r->pool, &page->in, in) != NGX_OK) {
-        return NGX_ERROR;
-    }
-    if (page->waiting) {
-        return NGX_AGAIN;
-    }
-    if (page->in == nullptr) {
-        const ngx_int_t rc = next_body_filter(r, nullptr);
-        free_written(*page);
-        return rc;
-    }
-    return read_in(*page);
+    return take_in(*page, in);
 }
 
 // Whether a filter's name says that pages cannot be read behind it.

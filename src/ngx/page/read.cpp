@@ -72,6 +72,21 @@ bool read_buffer(PageCtx& page, ngx_chain_t* link) noexcept {
 
 }  // namespace
 
+ngx_int_t take_in(PageCtx& page, ngx_chain_t* in) noexcept {
+    if (in != nullptr && ngx_chain_add_copy(page.r->pool, &page.in, in) != NGX_OK) {
+        return NGX_ERROR;
+    }
+    if (page.waiting) {
+        return NGX_AGAIN;
+    }
+    if (page.in == nullptr) {
+        const ngx_int_t rc = page.next(page.r, nullptr);
+        free_written(page);
+        return rc;
+    }
+    return read_in(page);
+}
+
 ngx_int_t read_in(PageCtx& page) noexcept {
     while (ngx_chain_t* link = page.in) {
         const bool last = link->buf->last_buf;
