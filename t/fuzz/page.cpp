@@ -4,6 +4,7 @@
 
 #include "../unit/html_pages.hpp"
 #include "core/html/page_map.hpp"
+#include "core/html/slot_keys.hpp"
 
 namespace {
 
@@ -51,6 +52,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
               std::string_view(map.texts).substr(slot.text, slot.size));
         end = slot.begin + slot.size;
     }
+    std::vector<char> room(page.size());
+    ads::Keys keys;
+    read_slot_keys(page, room, keys);
     char memory[64];
     std::string_view value;
     if (find_attribute(page, "placement", value) && value.size() <= sizeof memory) {

@@ -22,7 +22,7 @@ sub group {
     return { id => $id, targeting => { placements => [$placement] }, creatives => [ { id => $id, %Serve } ], %o };
 }
 my $catalog = catalog({
-    placements => [ map { { id => $_ } } qw(top side left right alone twice url) ],
+    placements => [ map { { id => $_ } } qw(top side left right alone twice url keyed) ],
     campaigns  => [ {
         id => 1, timezone => $zone, ad_groups => [
             group(1, 'top'), group(2, 'side'),
@@ -30,6 +30,8 @@ my $catalog = catalog({
             group(4, 'alone', exclusive => 'category', category => 'cars'), group(5, 'side', category => 'cars', priority => 'sponsorship'),
             group(6, 'twice'),
             { id => 7, targeting => { placements => ['url'], urls => { include => ['^http://localhost/direct/sports\?x=1$'] } }, creatives => [ { id => 7, %Serve } ] },
+            { id => 8, targeting => { placements => ['keyed'], keys => { section => ['sport'] } }, creatives => [ { id => 8, %Serve }, { id => 81, %Serve } ] },
+            { id => 9, targeting => { placements => ['keyed'], keys => { section => ['R&D'], page => ['home'] } }, creatives => [ { id => 9, %Serve } ] },
         ] } ] });
 
 my $dir = tempdir(CLEANUP => 1);
@@ -38,7 +40,7 @@ system("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -k
 my $origin = AdsTest::Origin->new;
 my $up     = "proxy_pass http://127.0.0.1:@{[ $origin->port ]};";
 my $ngx = AdsTest::Nginx->new(
-    http => http_conf(state => 'logs/state', catalog => write_temp('stream.json', $catalog)) . "ads_consent off; keepalive_requests 100000; proxy_cache_path logs/cache keys_zone=pages:1m;\n",
+    http => http_conf(state => 'logs/state', catalog => write_temp('stream.json', $catalog)) . "ads_consent off; map '' \$page { default home; } ads_key page \$page; keepalive_requests 100000; proxy_cache_path logs/cache keys_zone=pages:1m;\n",
     server => locations() . <<"E",
         ads_base /spot/;
         ads_inject on;
@@ -137,6 +139,20 @@ subtest 'ads of one page' => sub {
     is $answer->('/direct/x', parts => [ $side, $alone ]), '[5 side]<page-spot data-inserted="" placement="alone"></page-spot>', 'and no competitor';
     is $answer->('/direct/sports?x=1', parts => ['<page-spot placement="url"></page-spot>']), '[7 url]', 'targeted at the page';
     is $answer->('/direct/sports', parts => ['<page-spot placement="url"></page-spot>']), '<page-spot data-inserted="" placement="url"></page-spot>', 'and at no other';
+};
+
+subtest 'key-values of slots' => sub {
+    my $answer = sub { plain($origin->page($ngx, '/direct/x', @_)->{response}{body}) =~ s/\[81 /[8 /gr };
+    my $slot = sub { qq{<page-spot placement="keyed"@_></page-spot>} };
+    my $none = sub { qq{<page-spot data-inserted="" placement="keyed"@_></page-spot>} };
+    my ($sport, $rd) = (' data-key-section="sport"', ' DATA-KEY-Section=R&amp;D');
+    is $answer->(parts => [ $slot->() . $slot->($sport) . $slot->($rd) . $slot->(' data-key-section=culture') ]), $none->() . '[8 keyed][9 keyed]' . $none->(' data-key-section=culture'),
+        'each slot has its own';
+    is $answer->(parts => [ $slot->($rd) . $slot->($sport) . $slot->($rd) . $slot->($sport) ]), '[9 keyed][8 keyed]' . $none->($rd) . '[8 keyed]', 'no creative twice';
+    is $answer->(parts => [ $slot->($sport), $slot->($sport), $slot->($sport) ]), '[8 keyed][8 keyed]' . $none->($sport), 'nor in parts';
+    is $answer->(parts => [ $slot->(' data-key-section=R&amp;D data-key-page=other') ]), '[9 keyed]', 'what the server sets stays';
+    my $list = '<meta name="page-spots" content="keyed">';
+    is $answer->(parts => [ $list, $slot->($sport) ]), $list . $none->($sport), 'what a page declares is decided without';
 };
 
 subtest 'more than 64 slots' => sub {

@@ -95,35 +95,45 @@ bool same_name(std::string_view text, std::string_view lower) noexcept {
     return true;
 }
 
+AttributeReader::AttributeReader(std::string_view tag) noexcept
+    : tag_(tag), at_(first_of(tag, " \n\t\r\f/>", 1)) {}
+
+bool AttributeReader::next(std::string_view& name, std::string_view& value) noexcept {
+    at_ = std::min(tag_.find_first_not_of(" \n\t\r\f/", at_), tag_.size());
+    if (at_ == tag_.size() || tag_[at_] == '>') {
+        return false;
+    }
+    const size_t name_end = first_of(tag_, " \n\t\r\f/>=", at_ + 1);
+    name = tag_.substr(at_, name_end - at_);
+    value = {};
+    at_ = skip_space(tag_, name_end);
+    if (at_ < tag_.size() && tag_[at_] == '=') {
+        at_ = skip_space(tag_, at_ + 1);
+        const char quote = at_ < tag_.size() ? tag_[at_] : '>';
+        if (quote == '"' || quote == '\'') {
+            const size_t end = std::min(tag_.find(quote, at_ + 1), tag_.size());
+            value = tag_.substr(at_ + 1, end - at_ - 1);
+            at_ = std::min(end + 1, tag_.size());
+        } else {
+            const size_t end = first_of(tag_, " \n\t\r\f>", at_);
+            value = tag_.substr(at_, end - at_);
+            at_ = end;
+        }
+    }
+    return true;
+}
+
 bool find_attribute(std::string_view tag, std::string_view name, std::string_view& value) noexcept {
-    size_t at = first_of(tag, " \n\t\r\f/>", 1);
-    for (;;) {
-        at = std::min(tag.find_first_not_of(" \n\t\r\f/", at), tag.size());
-        if (at == tag.size() || tag[at] == '>') {
-            return false;
-        }
-        const size_t name_end = first_of(tag, " \n\t\r\f/>=", at + 1);
-        const bool found = same_name(tag.substr(at, name_end - at), name);
-        at = skip_space(tag, name_end);
-        std::string_view text;
-        if (at < tag.size() && tag[at] == '=') {
-            at = skip_space(tag, at + 1);
-            const char quote = at < tag.size() ? tag[at] : '>';
-            if (quote == '"' || quote == '\'') {
-                const size_t end = std::min(tag.find(quote, at + 1), tag.size());
-                text = tag.substr(at + 1, end - at - 1);
-                at = std::min(end + 1, tag.size());
-            } else {
-                const size_t end = first_of(tag, " \n\t\r\f>", at);
-                text = tag.substr(at, end - at);
-                at = end;
-            }
-        }
-        if (found) {
+    AttributeReader reader(tag);
+    std::string_view found;
+    std::string_view text;
+    while (reader.next(found, text)) {
+        if (same_name(found, name)) {
             value = text;
             return true;
         }
     }
+    return false;
 }
 
 std::string_view decode(std::string_view value, std::span<char> to) noexcept {

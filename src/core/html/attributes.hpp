@@ -6,6 +6,19 @@
 
 namespace ads::html {
 
+// The attributes of a tag, one after the other, as they are written.
+class AttributeReader {
+public:
+    explicit AttributeReader(std::string_view tag) noexcept;
+
+    // False at the end.
+    bool next(std::string_view& name, std::string_view& value) noexcept;
+
+private:
+    std::string_view tag_;
+    size_t at_;
+};
+
 // The value of the tag's first attribute of that name, which is in lower case, as it is written:
 // with character references. False if there is none.
 bool find_attribute(std::string_view tag, std::string_view name, std::string_view& value) noexcept;

@@ -4,7 +4,8 @@
 #include "core/base/bytes.hpp"
 #include "core/decide/insert.hpp"
 #include "core/html/attributes.hpp"
-#include "ngx/page/page.hpp"
+#include "core/html/slot_keys.hpp"
+#include "ngx/page/body.hpp"
 #include "ngx/request/ad_request.hpp"
 #include "ngx/request/origin.hpp"
 #include "ngx/worker/worker.hpp"
@@ -15,14 +16,31 @@ namespace {
 
 constexpr size_t kLongestSlug = 256;
 
+std::string_view tag_of(const PageSlot& slot) noexcept {
+    return slot.text.substr(0, slot.content);
+}
+
 uint32_t placement_of(const Image& image, const PageSlot& slot) noexcept {
     char memory[kLongestSlug];
     std::string_view value;
-    if (!html::find_attribute(slot.text.substr(0, slot.content), "placement", value) ||
-        value.size() > sizeof memory) {
+    if (!html::find_attribute(tag_of(slot), "placement", value) || value.size() > sizeof memory) {
         return kNone;
     }
     return image.find_placement(html::decode(value, memory));
+}
+
+// Without memory, a slot has no key-values.
+void read_keys(PageCtx& page, PageSlot& slot) noexcept {
+    const std::string_view tag = tag_of(slot);
+    if (tag.find('-', page.conf->element.len + 1) == tag.npos) {
+        return;
+    }
+    auto* memory = static_cast<char*>(ngx_pnalloc(page.r->pool, tag.size()));
+    auto* keys = memory == nullptr ? nullptr : pnew<Keys>(page.r->pool);
+    if (keys != nullptr) {
+        html::read_slot_keys(tag, {memory, tag.size()}, *keys);
+        slot.keys = *keys;
+    }
 }
 
 // The page's address as its visitor knows it, or at least its path.
@@ -47,29 +65,40 @@ void add_page(PageCtx& page, AdRequest& request) noexcept {
     }
 }
 
-void replace(ngx_buf_t& b, std::string_view text) noexcept {
-    b.pos = str(text).data;
-    b.last = b.pos + text.size();
-    b.memory = 1;
-    b.temporary = 0;
-    b.mmap = 0;
-    b.in_file = 0;
+using Slots = FixedVector<PageSlot*, kMaxSlots>;
+
+// Takes those with these key-values out of the list.
+Slots take_alike(Slots& slots, std::span<const KeyValue> keys) noexcept {
+    Slots alike;
+    Slots rest;
+    for (PageSlot* slot : slots) {
+        const bool same = std::equal(
+            slot->keys.begin(), slot->keys.end(), keys.begin(), keys.end(),
+            [](const auto& a, const auto& b) { return a.name == b.name && a.value == b.value; });
+        (same ? alike : rest).push_back(slot);
+    }
+    slots = rest;
+    return alike;
 }
 
-// The slots at hand, those that the page declares, and their ads.
+// Slots at hand with the same key-values, those that the page declares, and their ads.
 class Fill {
 public:
-    Fill(PageCtx& page, Worker& worker, RequestCtx* ctx) noexcept
+    Fill(PageCtx& page, Worker& worker, RequestCtx* ctx, std::span<const KeyValue> keys) noexcept
         : page_(page),
           image_(worker.catalog.image()),
           urls_(view(loc_conf(page.r)->base), view(loc_conf(page.r)->tag_base)),
-          request_(worker, page.r, ctx) {}
+          request_(worker, page.r, ctx) {
+        for (const auto& key : keys) {
+            request_.query.keys.push_back(key);
+        }
+    }
 
     // False if nothing is decided.
-    bool run(std::span<const PageSlot> slots) noexcept {
+    bool run(const Slots& slots) noexcept {
         add_declared();
-        for (const auto& slot : slots) {
-            assign(slot);
+        for (const PageSlot* slot : slots) {
+            assign(*slot);
         }
         if (!placements_.empty() && !decide()) {
             return false;
@@ -176,7 +205,7 @@ private:
         Out out(memory, room);
         f(out, SlotText{slot.text, page_.conf->element.len + 1, slot.content, slot.content_end});
         if (!out.overflow()) {
-            replace(*slot.buffer, out.text());
+            replace_text(*slot.buffer, out.text());
         }
     }
 
@@ -253,15 +282,23 @@ bool declare_slots(PageCtx& page, std::string_view list) noexcept {
 bool fill_slots(PageCtx& page) noexcept {
     Worker* worker = Worker::current();
     RequestCtx* ctx = context(page.r);
-    const std::span<const PageSlot> slots(page.slots, page.slot_count);
+    Slots slots;
+    for (size_t i = 0; i < page.slot_count; i++) {
+        read_keys(page, page.slots[i]);
+        slots.push_back(&page.slots[i]);
+    }
     page.slot_count = 0;
     if (worker == nullptr || ctx == nullptr || !worker->refresh()) {
         return false;
     }
     const size_t before = ctx->served_count;
-    if (Fill(page, *worker, ctx).run(slots)) {
-        page.result = PageResult::decided;
-    }
+    std::span<const KeyValue> keys;  // first none: so are declared placements decided
+    do {
+        if (Fill(page, *worker, ctx, keys).run(take_alike(slots, keys))) {
+            page.result = PageResult::decided;
+        }
+        keys = slots.empty() ? keys : slots[0]->keys;
+    } while (!slots.empty());
     return ctx->served_count > before;
 }
 

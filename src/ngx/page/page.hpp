@@ -39,6 +39,7 @@ struct PageSlot {
     std::string_view text;
     size_t content = 0;
     size_t content_end = 0;
+    std::span<const KeyValue> keys;  // its own
 };
 
 inline constexpr size_t kMaxSlots = 64;
