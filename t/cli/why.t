@@ -30,6 +30,11 @@ sub html {
     return { id => $id, type => 'html', content => { markup => 'x' }, click_url => 'https://a.example/', %more };
 }
 
+sub tag {
+    my ($id) = @_;
+    return { id => $id, type => 'tag', content => { markup => 'x' }, click_url => 'https://a.example/' };
+}
+
 # Its creative has its id plus 1000.
 sub group {
     my ($id, $placement, %more) = @_;
@@ -44,7 +49,7 @@ sub group {
 my %catalog = (
     placements => [
         { id => 'home-top', width => 728, height => 90 }, { id => 'mobile', width => 320, height => 50 },
-        { id => 'dear', floor_cents => 200 }, map { { id => $_ } } qw(p2 p3 p4 p5 p6 p7 p8 p9 p10 p11 p12 p13 p14 p15 p16 p17 p18 p19 p20 p21 p22 p23),
+        { id => 'dear', floor_cents => 200 }, map { { id => $_ } } qw(p2 p3 p4 p5 p6 p7 p8 p9 p10 p11 p12 p13 p14 p15 p16 p17 p18 p19 p20 p21 p22 p23 p24 p25),
     ],
     campaigns => [
         { id => 7, name => 'Spring', status => 'paused', ad_groups => [ group(12, 'p2', name => 'Readers') ] },
@@ -71,6 +76,10 @@ my %catalog = (
         ] },
         { id => 11, ad_groups => [ group(24, [qw(p10 p19 p20)], priority => 'sponsorship', name => 'Title'), group(25, [qw(p10 p19 p20)]) ] },
         { id => 12, ad_groups => [ group(60, 'p21', frequency_caps => [ { count => 5, per => 'day', level => 'ad_group' } ]), group(61, 'p22', targeting => { keys => { segment => ['rich'] } }) ] },
+        { id => 13, advertiser => 'partner', ad_groups => [
+            group(70, 'p24', creatives => [ tag(71) ]), group(72, 'p25', creatives => [ tag(73), html(74) ]),
+        ] },
+        { id => 14, advertiser => 'shown', ad_groups => [ group(75, 'p24', creatives => [ tag(76) ]) ] },
         { id => 99, advertiser => 'acme', ad_groups => [ group(28, 'p11') ] },
     ],
 );
@@ -123,7 +132,7 @@ sub answers {
 
 my $file = write_temp('catalog.json', catalog(\%catalog));
 my $ngx = AdsTest::Nginx->new(
-    http   => http_conf(state => 'logs/state', catalog => $file),
+    http   => http_conf(state => 'logs/state', catalog => $file) . "ads_frame_origin http://frames.localhost advertiser=shown;\n",
     server => "ads_geo \$arg_geo;\nads_consent \$arg_c;\nads_session_cookie spot;\nads_anonymous_cap 2;\nads_key segment \$arg_s personal;\n" . locations(),
 );
 $ngx->start;
@@ -144,6 +153,29 @@ subtest 'nothing is wrong' => sub {
     like text($out), qr/No obstacle found\. No node was queried: --status-url URL adds what a node served and refused today\./, 'but where to look next';
     run('why', 27, '--catalog', $file, @at, '--json');
     is json($out)->{verdict}, 'fine', 'nor a country without visitors, while there are no visitors at all';
+};
+
+subtest 'tags' => sub {
+    my $first = sub {
+        my ($id, @from) = @_;
+        is run('why', $id, @from, @at, '--json'), 0, "why $id" or diag $err;
+        my $cause = json($out)->{causes}[0] // {};
+        return [ @$cause{qw(reason extent what remedy)} ];
+    };
+    my @node = ('--state', $state, '--status-url', $url);
+    my $why  = 'is a tag, which the node does not show: its ads_frame_origin does not name advertiser "partner"';
+    my $todo = 'add "advertiser=partner" to ads_frame_origin in nginx.conf';
+    is_deeply $first->(70, @node), [ 'creative', 'all', "creative 71 $why", $todo ], 'one that the node does not show';
+    is_deeply $first->(72, @node), [ 'creative', 'some', "creative 73 $why", $todo ], 'beside one that it shows';
+    is $first->(75, @node)->[0], undef, 'of an advertiser that the node names';
+    is $first->(70, '--state', $state)->[0], undef, 'without a node nothing is known of it';
+
+    my $served = sub {
+        is run('decide', '--placement', 'p25', '--seed', 1, '--repeat', 1000, @_, @at, '--json'), 0, 'decide' or diag $err;
+        return [ sort map { $_->{creative} } @{ json($out)->{placements}[0]{served} } ];
+    };
+    is_deeply $served->(@node), [74], 'decide knows what the node shows';
+    is_deeply $served->('--state', $state), [ 73, 74 ], 'and what the catalog has';
 };
 
 for (1 .. 130) {
@@ -239,7 +271,7 @@ subtest 'all that deliver too little' => sub {
     is run('why', '--state', $state, '--status-url', $url, @at, '--json'), 0, 'nothing named';
     my @list = @{ json($out) };
     my %verdict = map { $_->{ad_group} => $_->{verdict} } @list;
-    is_deeply [ sort { $a <=> $b } keys %verdict ], [ 12 .. 19, 21 .. 23, 25 .. 29, 40, 41, 43, 60, 61 ], 'all that are not in order';
+    is_deeply [ sort { $a <=> $b } keys %verdict ], [ 12 .. 19, 21 .. 23, 25 .. 29, 40, 41, 43, 60, 61, 70, 72 ], 'all that are not in order';
     my %rank = (blocked => 0, limited => 1, used_up => 2, off => 3);
     is_deeply [ map { $rank{ $_->{verdict} } } @list ], [ sort { $a <=> $b } map { $rank{ $_->{verdict} } } @list ], 'the worst first';
     is_deeply [ @verdict{ 21, 29, 17, 12 } ], [qw(blocked limited used_up off)], 'by what it is';

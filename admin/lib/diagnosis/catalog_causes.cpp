@@ -85,6 +85,7 @@ public:
                                {}});
             return;
         }
+        find_withheld_tags();
         // Each round mends one reason for good: there are fewer of them than rounds.
         for (size_t round = 0; round < kCount<Reason> && mend(everywhere()); round++) {
         }
@@ -154,6 +155,42 @@ private:
     void add(Kind kind, const T& object, const std::string& what, const std::string& todo) {
         const Object o = object_of(object);
         causes_.push_back({kind, Extent::all, o, fmt::format("{} {}", named(o), what), todo, {}});
+    }
+
+    // "creative 31 is a tag, which the node does not show: …"
+    void add_withheld(const catalog::Creative& creative, Extent extent) {
+        const std::string& advertiser = campaign().advertiser;
+        const std::string named_one =
+            advertiser.empty() ? "its campaign has no advertiser"
+            : facts_.tags.any_shown
+                ? fmt::format("its ads_frame_origin does not name advertiser \"{}\"", advertiser)
+                : "it has no ads_frame_origin";
+        const std::string parameter = fmt::format("\"advertiser={}\"", advertiser);
+        add(Kind::creative, creative,
+            fmt::format("is a tag, which the node does not show: {}", named_one),
+            advertiser.empty() ? "give the campaign an advertiser that ads_frame_origin names"
+            : facts_.tags.any_shown
+                ? fmt::format("add {} to ads_frame_origin in nginx.conf", parameter)
+                : fmt::format("add ads_frame_origin to nginx.conf: an origin of its own, and {}",
+                              parameter));
+        causes_.back().extent = extent;
+    }
+
+    bool is_withheld(const catalog::Creative& creative) const {
+        return facts_.tags.creatives.contains(creative.id);
+    }
+
+    // Beside others that are shown; of those alone, see mend_status().
+    void find_withheld_tags() {
+        const auto& creatives = group().creatives;
+        if (std::none_of(creatives.begin(), creatives.end(), runs)) {
+            return;
+        }
+        for (const auto& creative : creatives) {
+            if (is_withheld(creative)) {
+                add_withheld(creative, Extent::some);
+            }
+        }
     }
 
     // "ad group 12 is paused since 2026-11-18T10:00:00Z by alice"
@@ -226,7 +263,9 @@ private:
         }
         if (std::none_of(creatives.begin(), creatives.end(), runs)) {
             for (auto& creative : creatives) {
-                if (creative.status != Status::active) {
+                if (is_withheld(creative)) {
+                    add_withheld(creative, Extent::all);
+                } else if (creative.status != Status::active) {
                     if (creative.status != Status::archived || creatives.size() == 1) {
                         add_status(creative);
                     }

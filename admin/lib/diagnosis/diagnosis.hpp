@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -115,10 +116,17 @@ struct Counts {
     std::vector<Refused> refused;    // most often first
 };
 
+// Creatives of type tag that a node does not show. In the document they are paused.
+struct WithheldTags {
+    bool any_shown = false;  // the node has an ads_frame_origin, for others
+    std::set<Id> creatives;
+};
+
 struct Facts {
     Seconds now = 0;
     bool managed = false;  // the catalog is in PostgreSQL: commands edit it
     StopList stops;
+    WithheldTags tags;
     std::string currency;               // empty: it is not known
     std::map<Id, Delivered> delivered;  // by ad group
     std::vector<Seen> seen;

@@ -131,6 +131,33 @@ void add_budgets(const json_t* status, Facts& facts, catalog::Document& document
     }
 }
 
+// A creative of type tag is served to nobody unless the node's configuration names its advertiser.
+void withhold_tags(const json_t* status, Facts& facts, catalog::Document& document) {
+    const json_t* tags = json_object_get(status, "tags");
+    if (tags == nullptr) {
+        return;  // an older node does not say
+    }
+    facts.tags.any_shown = json_is_object(tags);
+    std::set<std::string> shown;
+    const json_t* names = json_object_get(tags, "advertisers");
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        shown.insert(json_string_value(json_array_get(names, i)));
+    }
+    for (auto& campaign : document.campaigns) {
+        if (shown.contains(campaign.advertiser)) {
+            continue;
+        }
+        for (auto& group : campaign.ad_groups) {
+            for (auto& creative : group.creatives) {
+                if (creative.type == CreativeType::tag && creative.status == Status::active) {
+                    creative.status = Status::paused;
+                    facts.tags.creatives.insert(creative.id);
+                }
+            }
+        }
+    }
+}
+
 }  // namespace
 
 void add_database_facts(Database& database, Facts& facts) {
@@ -183,6 +210,7 @@ void add_node_facts(const json_t* status, Facts& facts, catalog::Document& docum
         facts.counts[id] = counts;
     }
     add_budgets(status, facts, document);
+    withhold_tags(status, facts, document);
 }
 
 std::vector<std::string> node_warnings(const json_t* status) {

@@ -30,7 +30,7 @@ struct NodeAnswer {
 };
 
 // Adds the counts of today. What the node has spent of a budget is set in the document if the
-// document has less.
+// document has less, and tags that the node does not show are paused.
 NodeAnswer add_node_counts(const NodeQuery& query, diagnosis::Facts& facts,
                            catalog::Document& document);
 

@@ -219,6 +219,41 @@ void put_traffic(Worker& worker, Out& out) noexcept {
     out.put('}');
 }
 
+std::span<const ngx_str_t> tag_advertisers(const MainConf& conf) noexcept {
+    return conf.tag_advertisers == nullptr
+               ? std::span<const ngx_str_t>()
+               : std::span(static_cast<const ngx_str_t*>(conf.tag_advertisers->elts),
+                           conf.tag_advertisers->nelts);
+}
+
+size_t tags_room(const MainConf& conf) noexcept {
+    constexpr size_t kEscaped = 6;
+    size_t room = 64 + kEscaped * conf.frame_origin.len;
+    for (const auto& name : tag_advertisers(conf)) {
+        room += 3 + kEscaped * name.len;
+    }
+    return room;
+}
+
+// Who may show creatives of type tag, and where; null: nobody.
+void put_tags(Out& out, const MainConf& conf) noexcept {
+    out.put("\"tags\":");
+    if (conf.frame_origin.len == 0) {
+        out.put("null");
+        return;
+    }
+    out.put("{\"origin\":");
+    put_text(out, view(conf.frame_origin));
+    out.put(",\"advertisers\":[");
+    std::string_view comma;
+    for (const auto& name : tag_advertisers(conf)) {
+        out.put(comma);
+        put_text(out, view(name));
+        comma = ",";
+    }
+    out.put("]}");
+}
+
 // What became of the pages where ads are inserted.
 void put_pages(Worker& worker, Out& out) noexcept {
     const auto& words = worker.process.state().head().traffic;
@@ -309,6 +344,8 @@ void put_json(Worker& worker, Out& out, const Image& image, const Filter& filter
     put_traffic(worker, out);
     out.put(',');
     put_pages(worker, out);
+    out.put(',');
+    put_tags(out, conf);
     out.put(",\"dedupe\":{\"evicted\":");
     out.number(worker.process.state().head().dedupe.evicted.load(std::memory_order_relaxed));
     out.put("},\"spool\":");
@@ -351,7 +388,7 @@ ngx_int_t status_handler(ngx_http_request_t* r) {
     }
     const Image& image = worker.catalog.image();
     const size_t room = kHeadRoom + stops_room(worker, filter.limit) + limits_room(*main_conf(r)) +
-                        filter.limit * kRowRoom;
+                        tags_room(*main_conf(r)) + filter.limit * kRowRoom;
     auto* memory = static_cast<char*>(ngx_pnalloc(r->pool, room));
     if (memory == nullptr) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
