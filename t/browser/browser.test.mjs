@@ -28,10 +28,25 @@ test('a page that is prerendered asks when it is seen', async () => {
     const size = logSize();
     const later = write('pages/later.html', document(spot('top')));
     const rules = JSON.stringify({prerender: [{source: 'list', urls: [later], eagerness: 'immediate'}]});
-    const first = write('pages/first.html', document('', {head: `<script type="speculationrules">${rules}</script>`, script: ''}));
+    write('pages/go.txt', '');
+    const first = write('pages/first.html', document('', {script: '', head: `<script>
+      const look = async () => {
+        if (!await (await fetch('go.txt', {cache: 'no-store'})).text() || document.visibilityState !== 'visible') {
+          setTimeout(look, 50);
+          return;
+        }
+        const script = document.createElement('script');
+        script.type = 'speculationrules';
+        script.textContent = '${rules}';
+        document.head.append(script);
+      };
+      addEventListener('load', look);
+    </script>`}));
     const loaded = path => logged(size).filter(entry => entry.path === path);
     const tab = await (await rawTabs(browser)).open(first);
-    await tab.choose();  // a page that is not in front prerenders nothing
+    await until('the first page', () => loaded('/pages/go.txt').length > 0);
+    await tab.choose();  // a page that is not in front, or comes to the front meanwhile, prerenders nothing to its end
+    write('pages/go.txt', 'go');
     await until('the script of the prerendered page', () => loaded('/spot/tag.js').length === 1);
     equal(loaded('/pages/later.html').map(({purpose}) => purpose), ['prefetch;prerender'], 'the page, and why');
     equal(loaded('/spot/tag.js').map(({purpose}) => purpose), ['prefetch;prerender'], 'its script, and why');
