@@ -15,6 +15,12 @@ $pg->migrate;
 in_folder();
 $ENV{ADS_DATABASE} = $pg->conninfo;
 
+is run('fleet', 'drain'), 2, 'whose rights are to be returned';
+is run('fleet', 'drain', '--name', 'a'), 2, 'and from which state';
+like $err, qr/pass its state folder \(ads_state\) with --state DIR/, 'must be said';
+is run('fleet', 'drain', '--name', 'a', '--state', '/nowhere'), 3, 'a state that is not there';
+like $err, qr{^nginx-ads: .*/nowhere/state.* does not exist}, 'is said so';
+
 is run('fleet', 'nodes'), 0, 'without a fleet';
 is $out, "no node is in a fleet.\n", 'there is nothing to show';
 run('fleet', 'walls');

@@ -209,6 +209,7 @@ void add_fleet(Arguments& app, Command& chosen) {
         "Example:\n"
         "  nginx-ads fleet forget web3");
     gone->callback([options, &chosen] { chosen = [options] { return forget(*options); }; });
+    add_fleet_drain(*fleet, chosen);
 }
 
 }  // namespace ads::cli

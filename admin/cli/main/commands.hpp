@@ -33,6 +33,7 @@ void add_creative(Arguments& app, Command& chosen);
 void add_url(Arguments& app, Command& chosen);
 void add_manage(Arguments& app, Command& chosen);
 void add_fleet(Arguments& app, Command& chosen);
+void add_fleet_drain(Arguments& fleet, Command& chosen);
 void add_scheduler(Arguments& app, Command& chosen);
 void add_experiment(Arguments& app, Command& chosen);
 void add_forecast(Arguments& app, Command& chosen);
