@@ -74,10 +74,10 @@ test('a request is tried', async tab => {
   ok(page.url().includes('placements=top'), `the address has it: ${page.url()}`);
   await looked(tab, 'try');
 
-  await page.getByLabel('Geo').fill('FR');
+  await page.getByLabel('Geo').fill('NO');
   await page.getByRole('button', {name: 'Decide'}).click();
   await until('its country is right', async () => !/Blocked\s+geo/.test(await refused.innerText()));
-  ok(/--placement top .*--geo FR/.test(await page.locator('.command pre').innerText()), 'as a command');
+  ok(/--placement top .*--geo NO/.test(await page.locator('.command pre').innerText()), 'as a command');
   await page.getByLabel('Placements').fill('none');
   await page.getByRole('button', {name: 'Decide'}).click();
   await page.getByRole('alert').getByText('none').waitFor();

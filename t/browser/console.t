@@ -58,7 +58,7 @@ chmod 0755, $folder or die "$!";
 my $api  = AdsTest::Api->new(console => 1, pg => $pg, port => $port, server => "        location = /barrier.txt { return 200; }\n        ads_geo \$arg_country;\n        location /img/ { alias $folder/img/; }\n",
     options => [ '--image-folder', "$folder/img", '--status-url', "http://127.0.0.1:$port/status" ]);
 my $site = "http://localhost:$port";
-AdsTest::Nginx::wait_until(sub { scalar fetch_ads($api->{ngx}, 'placement=top') }, 60, 'an ad');
+AdsTest::Nginx::wait_until(sub { scalar(my @ads = eval { fetch_ads($api->{ngx}, 'placement=top') }) }, 60, 'an ad');
 
 # Traffic of today, so that there are figures.
 system($^X, 'scripts/visitors', "http://127.0.0.1:$port/spot/serve", '--placements', 'top,side,empty', '--rate', 60, '--seconds', 6, '--quiet') == 0 or die 'visitors';
