@@ -6,12 +6,6 @@
 
 namespace ads {
 
-// The caps of an ad at this moment, by subject.
-struct Ledger::Subjects {
-    FixedVector<FrequencyLimit, kMaxCaps> limits;
-    FixedVector<FrequencySubject, kCount<CapLevel>> list;
-};
-
 Ledger::Ledger(const Source& source, const Request& request, uint64_t anonymous_cap,
                std::vector<Refusal>* trace) noexcept
     : image_(source.image),
@@ -77,8 +71,34 @@ bool Ledger::allows(uint32_t group, uint32_t creative) noexcept {
     return subjects.list.empty() || frequency_.allows(session_, subjects.list, second());
 }
 
-// The smallest probability of the limits counts. Invalid traffic is not paced.
-bool Ledger::toss(uint32_t index) noexcept {
+bool Ledger::admits(const Pick& pick) noexcept {
+    Subjects subjects;
+    gather(pick.group, pick.creative, false, subjects);
+    return frequency_.allows(session_, subjects.list, second());
+}
+
+// Invalid traffic is not paced.
+void Ledger::count_toss(uint32_t index) noexcept {
+    const GroupRecord& group = image_.groups()[index];
+    if (request_.invalid || !paced(image_, group)) {
+        return;
+    }
+    if (image_.campaign_of(group).has_budget) {
+        const CampaignSlots& campaign = slots_.campaigns[group.campaign];
+        if (campaign.budget != kNone) {
+            const Day day = today(group);
+            WallSlot& wall = state_.wall(campaign.budget);
+            count_day(wall.tosses, day, 1);
+            count_day(wall.offered, day, billing_.price(index, day));
+        }
+    }
+    if (const uint32_t slot = slot_of(index); slot != kNone) {
+        state_.mark_tossed(slot);
+    }
+}
+
+// The smallest probability of the limits counts.
+bool Ledger::coin(uint32_t index) noexcept {
     const GroupRecord& group = image_.groups()[index];
     exhausted_ = false;
     if (request_.invalid || !paced(image_, group)) {
@@ -102,17 +122,7 @@ bool Ledger::toss(uint32_t index) noexcept {
         apply(slots.clicks_pace);
     }
     if (image_.campaign_of(group).has_budget) {
-        const CampaignSlots& campaign = slots_.campaigns[group.campaign];
-        apply(campaign.paces[static_cast<size_t>(group.strategy)]);
-        if (campaign.budget != kNone) {
-            const Day day = today(group);
-            WallSlot& wall = state_.wall(campaign.budget);
-            count_day(wall.tosses, day, 1);
-            count_day(wall.offered, day, billing_.price(index, day));
-        }
-    }
-    if (slots.counters != kNone) {
-        state_.mark_tossed(slots.counters);
+        apply(slots_.campaigns[group.campaign].paces[static_cast<size_t>(group.strategy)]);
     }
     if (threshold == pacing::kAlways) {
         return true;
@@ -173,6 +183,9 @@ Reason Ledger::take(Pick& pick) noexcept {
     if (request_.invalid) {
         return Reason::none;
     }
+    if (grants_ != nullptr && capped(group) && !grants_->has(pick)) {
+        return Reason::frequency;
+    }
     if (paced(image_, group) && !billing_.take(pick.group, request_.now, pick.reserved)) {
         return billing_.lacks_rights() ? Reason::rights : Reason::cap;
     }
@@ -182,6 +195,9 @@ Reason Ledger::take(Pick& pick) noexcept {
         }
         return capped_together(group) && billing_.lacks_rights() ? Reason::rights
                                                                  : Reason::frequency;
+    }
+    if (grants_ != nullptr) {
+        grants_->use(pick, true);
     }
     serves_++;
     const uint32_t slot = slot_of(pick.group);
@@ -201,6 +217,9 @@ void Ledger::give_back(const Pick& pick) noexcept {
         Subjects subjects;
         gather(pick.group, pick.creative, false, subjects);
         frequency_.give_back(session_, subjects.list, second());
+        if (grants_ != nullptr) {
+            grants_->use(pick, false);
+        }
     }
     const uint32_t slot = slot_of(pick.group);
     if (slot != kNone) {

@@ -2,6 +2,7 @@
 // caps of the visitor, and the reasons for what was refused.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -15,6 +16,32 @@
 #include "ledger/traffic.hpp"
 
 namespace ads {
+
+// The serves of capped ads that the fleet has noted for one decision: no other capped ad may be
+// taken.
+struct FleetGrants {
+    struct Grant {
+        uint32_t group;
+        uint32_t creative;
+        bool used;
+    };
+    FixedVector<Grant, kMaxPage> list;
+
+    bool has(const Pick& pick) const noexcept {
+        return std::ranges::any_of(list, [&](const Grant& grant) {
+            return !grant.used && grant.group == pick.group && grant.creative == pick.creative;
+        });
+    }
+    void use(const Pick& pick, bool used) noexcept {
+        for (Grant& grant : list) {
+            if (grant.group == pick.group && grant.creative == pick.creative &&
+                grant.used != used) {
+                grant.used = used;
+                return;
+            }
+        }
+    }
+};
 
 class Ledger {
 public:
@@ -35,7 +62,13 @@ public:
     Ledger(const Source& source, const Request& request, uint64_t anonymous_cap,
            std::vector<Refusal>* trace) noexcept;
 
-    bool toss(uint32_t group) noexcept;
+    // With these, capped ads are taken only as granted; they outlive the ledger.
+    void use_grants(FleetGrants& grants) noexcept { grants_ = &grants; }
+
+    bool toss(uint32_t group) noexcept {
+        count_toss(group);
+        return coin(group);
+    }
     bool allows(uint32_t group, uint32_t creative) noexcept;
     Reason take(Pick& pick) noexcept;
     void give_back(const Pick& pick) noexcept;
@@ -46,8 +79,35 @@ public:
     // Why a placement got no ad.
     Unfilled unfilled(uint32_t placement) const noexcept;
 
+    // The two parts of toss(): what pacing sees of it, and the coin.
+    void count_toss(uint32_t group) noexcept;
+    bool coin(uint32_t group) noexcept;
+
+    // Nothing is left for today, as the last coin has found.
+    bool exhausted() const noexcept { return exhausted_; }
+
+    // Whether the visitor's serves of the group are counted.
+    bool capped(uint32_t group) const noexcept { return capped(image_.groups()[group]); }
+
+    // Whether a take of frequency would succeed on this node.
+    bool admits(const Pick& pick) noexcept;
+
+    // Calls f(subject) for each capped object of the ad, with its caps at this moment.
+    template <class F>
+    void each_subject(const Pick& pick, F f) const noexcept {
+        Subjects subjects;
+        gather(pick.group, pick.creative, false, subjects);
+        for (const FrequencySubject& subject : subjects.list) {
+            f(subject);
+        }
+    }
+
 private:
-    struct Subjects;
+    // The caps of an ad at this moment, by subject.
+    struct Subjects {
+        FixedVector<FrequencyLimit, kMaxCaps> limits;
+        FixedVector<FrequencySubject, kCount<CapLevel>> list;
+    };
 
     Day today(const GroupRecord& group) noexcept;
     uint32_t second() const noexcept { return static_cast<uint32_t>(now_); }
@@ -85,6 +145,7 @@ private:
     const Seconds now_;
     const uint64_t anonymous_cap_;
     uint64_t session_ = 0;  // keyed hash
+    FleetGrants* grants_ = nullptr;
     std::vector<Refusal>* trace_;
     FixedVector<Refusal, kMaxPage> last_;  // of each placement
     bool exhausted_ = false;               // of the last tossed coin: nothing is left for today

@@ -10,6 +10,7 @@
 #include "core/base/rng.hpp"
 #include "core/decide/match.hpp"
 #include "core/decide/page.hpp"
+#include "core/decide/plan.hpp"
 #include "core/image/view.hpp"
 
 namespace ads {
@@ -126,12 +127,69 @@ public:
         for (Pick& pick : page_.picks().subspan(first)) {
             fill(pick);
             left_--;
+            if constexpr (kPlans) {
+                ledger_.planned(pick);
+            }
         }
+        while (!kPlans && uses_sets() && give_back_unfilled()) {
+        }
+    }
+
+    // Takes what a plan for the same placements has found, with a ledger that knows what is
+    // granted. The page's own rules are applied again: it may have become another than planned.
+    void carry_out(std::span<const uint32_t> placements, const Plan& plan) noexcept {
+        const size_t first = page_.picks().size();
+        for (const uint32_t placement : placements) {
+            page_.add(placement);
+        }
+        left_ = placements.size();
+        size_t begin = 0;
+        for (size_t i = 0; i < placements.size(); i++) {
+            const size_t end = plan.ends[i];
+            take_first(std::span(plan.tries).subspan(begin, end - begin), page_.picks()[first + i]);
+            begin = end;
+            left_--;
+        }
+        view_.patterns().start(request_.url);
+        // Where not all was granted, the page is another than the one that was planned for.
+        again_ = true;
+        for (Pick& pick : page_.picks().subspan(first)) {
+            if (!pick.filled() && plan.asks > 0 && placements.size() > 1) {
+                fill(pick);
+            }
+        }
+        again_ = false;
         while (uses_sets() && give_back_unfilled()) {
         }
     }
 
 private:
+    // A ledger that makes a plan: `planned(pick)` ends a placement's, and says in `pick` what its
+    // ad is most likely to be.
+    static constexpr bool kPlans = requires(L ledger, Pick& pick) { ledger.planned(pick); };
+
+    void take_first(std::span<const PlannedTry> tries, Pick& pick) noexcept {
+        for (const PlannedTry& one : tries) {
+            if (one.tossed) {
+                ledger_.count_toss(one.pick.group);
+            }
+            Reason reason = one.reason;
+            if (reason == Reason::none) {
+                Pick candidate = one.pick;
+                reason = rule_of_page(candidate.group);
+                if (reason == Reason::none) {
+                    reason = page_.has_creative(candidate.creative) ? Reason::page
+                                                                    : ledger_.take(candidate);
+                }
+                if (reason == Reason::none) {
+                    pick = candidate;
+                    return;
+                }
+            }
+            refused(pick.placement, one.pick.group, reason);
+        }
+    }
+
     // A placement that is filled again refuses the same groups: they are reported once.
     void refused(uint32_t placement, uint32_t group, Reason reason) noexcept {
         if (!again_) {
@@ -184,13 +242,19 @@ private:
                        [&](uint32_t) { lottery.remove_drawn(); });
     }
 
-    Reason attempt(const PlacementRecord& placement, uint32_t index, Pick& pick) noexcept {
+    // Why the ads on the page leave no room for the group.
+    Reason rule_of_page(uint32_t index) noexcept {
         const GroupRecord& group = image_.groups()[index];
         if (page_.excludes(image_, group)) {
             return Reason::exclusive;
         }
-        if (group.together != kNone && !fits_set(group)) {
-            return Reason::together;
+        return group.together != kNone && !fits_set(group) ? Reason::together : Reason::none;
+    }
+
+    Reason attempt(const PlacementRecord& placement, uint32_t index, Pick& pick) noexcept {
+        const GroupRecord& group = image_.groups()[index];
+        if (const Reason reason = rule_of_page(index); reason != Reason::none) {
+            return reason;
         }
         if (!ledger_.toss(index)) {
             return Reason::pacing;
