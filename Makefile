@@ -19,7 +19,7 @@ flags_fuzz  := $(sanitizers) -fsanitize=fuzzer-no-link
 CXXFLAGS    := -std=c++20 -g -Wall -Wextra -Werror -Wno-missing-field-initializers -Isrc -Iadmin -MMD -MP
 LIBPQ       := $(shell pkg-config --cflags libpq 2>/dev/null)
 CXXFLAGS    += $(flags_$(VARIANT)) $(LIBPQ)
-LIBS        := -lpq -lsimdjson -ljansson -lpcre2-8 -lcrypto -ldeflate -ldate-tz -lpthread
+LIBS        := -lpq -lsimdjson -ljansson -lpcre2-8 -lcrypto -ldeflate -ldate-tz -l:libhiredis.a -lpthread
 OBJ         := $(BUILD)/$(VARIANT)
 Q           := $(if $(V),,@)
 jobs        := $(shell nproc)

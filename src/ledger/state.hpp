@@ -22,6 +22,7 @@
 #include "ledger/fleet_state.hpp"
 #include "ledger/health.hpp"
 #include "ledger/process_id.hpp"
+#include "ledger/redis_counts.hpp"
 #include "ledger/traffic.hpp"
 #include "ledger/walls.hpp"
 
@@ -83,6 +84,7 @@ struct StateHead {
     HealthStates health_states;
     KeeperWords keeper;
     FleetState fleet;
+    SharedRedisCounts redis;
 };
 // So much is kept for it: a field that is added at its end is zero in the files that are there.
 inline constexpr size_t kHeadBytes = 16'384;

@@ -62,7 +62,7 @@ my $server = locations() . <<'EOC';
 EOC
 my $ngx = AdsTest::Nginx->new(
     http => http_conf(state => 'logs/state', catalog => write_temp('full.json', $full),
-        more => "    ads_postgres 'hostaddr=127.0.0.1 port=$port dbname=ads user=edge';\n"),
+        more => "    ads_postgres 'hostaddr=127.0.0.1 port=$port dbname=ads user=edge';\n    ads_redis 127.0.0.1:$port;\n"),
     server => $server . "        location = /filtered { ads_serve; ads_invalid bots=%%PREFIX%%/bots.txt; }\n",
 );
 $ngx->write_file('bots.txt', "evil\n");
@@ -242,7 +242,7 @@ subtest 'health' => sub {
 };
 $ngx->stop;
 # The test told the master to end, stop() did not: it may find nobody.
-is_deeply [ grep { !/gone before it was told to stop/ } $ngx->problems(allow => [qr/\[(?:error|warn)\].*(?:PostgreSQL|alarming)/]) ], [], 'clean log, exit and reports';
+is_deeply [ grep { !/gone before it was told to stop/ } $ngx->problems(allow => [qr/\[(?:error|warn)\].*(?:PostgreSQL|alarming|ads: redis)/]) ], [], 'clean log, exit and reports';
 
 subtest 'health without a catalog' => sub {
     my $ngx = AdsTest::Nginx->new(

@@ -316,6 +316,8 @@ ngx_command_t commands[] = {
      NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
     {ngx_string("ads_fleet"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE123, set_fleet,
      NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
+    {ngx_string("ads_redis"), NGX_HTTP_MAIN_CONF | NGX_CONF_1MORE, set_redis,
+     NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
     {ngx_string("ads_spool"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE123, set_spool,
      NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
     {ngx_string("ads_keeper"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1, set_keeper,

@@ -32,6 +32,8 @@ struct Setup {
     Target target;               // from init_module on
 };
 
+struct RedisTarget;
+
 // When events are synced to disk: by the keeper after a moment, by the worker before it responds,
 // or by the kernel.
 enum class SpoolSyncMode : uint8_t { interval, always, off };
@@ -71,6 +73,7 @@ struct MainConf {
     bool serves;            // ads_serve is used
     bool tracks;            // ads_track is used, or an ads_base on another host
     ngx_array_t* limits;    // of LimitZone*
+    RedisTarget* redis;     // nullptr: none
     InvalidLists* lists;    // nullptr: none
     Setup* setup;
 };
@@ -203,6 +206,7 @@ bool read_saved_catalog(MainConf& main, ngx_log_t* log);  // of PostgreSQL, in a
 // In fleet.cpp.
 char* set_fleet(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);
 char* check_fleet(ngx_conf_t* cf, MainConf* main);
+char* set_redis(ngx_conf_t* cf, ngx_command_t* cmd, void* conf);  // in redis.cpp
 
 // Directives about the visitor, in conf_visitor.cpp.
 Value* compile(ngx_conf_t* cf, ngx_str_t& text) noexcept;  // nullptr: invalid

@@ -156,8 +156,16 @@ ngx_int_t serve(Serve& s, std::span<const uint32_t> placements) noexcept {
     }
     if (s.ctx->limited) {
         refuse_ads(s, placements);
-    } else if (!decide_ads(s, placements)) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    } else {
+        s.may_wait = true;
+        switch (decide_ads(s, placements)) {
+            case Decided::done:
+                break;
+            case Decided::waits:
+                return NGX_DONE;
+            case Decided::failed:
+                return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
     }
     return answer(s);
 }

@@ -170,7 +170,7 @@ private:
         add_page(page_, request_);
         if (request_.ctx->limited) {
             refuse_ads(request_, placements_);
-        } else if (!decide_ads(request_, placements_)) {
+        } else if (decide_ads(request_, placements_) != Decided::done) {
             return false;
         }
         if (page_.visitor == nullptr) {

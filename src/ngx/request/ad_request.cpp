@@ -131,11 +131,14 @@ void gather(AdRequest& a) noexcept {
 
 }  // namespace
 
-bool decide_ads(AdRequest& a, std::span<const uint32_t> placements) noexcept {
+Decided decide_ads(AdRequest& a, std::span<const uint32_t> placements) noexcept {
     Traffic& traffic = a.worker.counts.traffic();
     const bool sampled = traffic.samples();
     const bool timed = sampled || main_conf(a.r)->timed;
     const int64_t began = timed ? monotonic_ns() : 0;
+    if (a.ctx->fleet != nullptr) {
+        a.known = &a.ctx->fleet->visitor;
+    }
     gather(a);
     const ngx_int_t cap = loc_conf(a.r)->anonymous_cap;
     Ledger ledger(a.worker.ledger_source(), a.request,
@@ -143,7 +146,15 @@ bool decide_ads(AdRequest& a, std::span<const uint32_t> placements) noexcept {
     for (const Id id : a.query.shown) {
         a.page.add_shown(a.worker.catalog.image(), id);
     }
-    decide(a.worker.catalog.view(), a.request, placements, a.page, a.worker.process.rng(), ledger);
+    if (a.worker.fleet.on() && !a.request.session.empty() && !a.request.invalid) {
+        if (!a.worker.fleet.decide(a, placements, ledger)) {
+            a.ctx->nanoseconds += timed ? monotonic_ns() - began : 0;
+            return Decided::waits;
+        }
+    } else {
+        decide(a.worker.catalog.view(), a.request, placements, a.page, a.worker.process.rng(),
+               ledger);
+    }
     traffic.request(placements.size());
     for (const auto& pick : a.page.picks()) {
         if (pick.filled()) {
@@ -164,14 +175,14 @@ bool decide_ads(AdRequest& a, std::span<const uint32_t> placements) noexcept {
         }
     }
     if (!make_ads(a)) {
-        return false;
+        return Decided::failed;
     }
     a.ctx->decision = a.ctx->served_count == 0 ? "no_ad" : "served";
     a.ctx->nanoseconds += timed ? monotonic_ns() - began : 0;
     if (sampled) {
         traffic.decided(a.ctx->nanoseconds);
     }
-    return true;
+    return Decided::done;
 }
 
 void refuse_ads(AdRequest& a, std::span<const uint32_t> placements) noexcept {

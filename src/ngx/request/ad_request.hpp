@@ -33,11 +33,17 @@ struct AdRequest {
     Page page;
     Ads ads;
     std::vector<Refusal>* trace = nullptr;  // for debug=1
+    bool may_wait = false;                  // for the caps of the fleet
 };
 
-// Decides, and records the serves; false without memory. Requests are held until the events are
-// written.
-bool decide_ads(AdRequest& a, std::span<const uint32_t> placements) noexcept;
+enum class Decided : uint8_t {
+    done,
+    waits,   // the request's work is done again when the fleet's caps are known
+    failed,  // without memory
+};
+
+// Decides, and records the serves. Requests are held until the events are written.
+Decided decide_ads(AdRequest& a, std::span<const uint32_t> placements) noexcept;
 
 // Over a silent limit: no ad, and nothing is decided, taken or written.
 void refuse_ads(AdRequest& a, std::span<const uint32_t> placements) noexcept;

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "core/base/bytes.hpp"
+#include "ngx/redis/caps.hpp"
 
 namespace ads::ngx {
 
@@ -49,6 +50,10 @@ void forget(void* data) {
     }
     if (ctx->timer != nullptr && ctx->timer->timer_set) {
         ngx_del_timer(ctx->timer);
+    }
+    if (ctx->fleet != nullptr) {
+        abandon(ctx->fleet);
+        ctx->fleet = nullptr;
     }
     if (ctx->buffer != nullptr) {
         BufferList::give_back(ctx->buffer);

@@ -26,6 +26,7 @@ struct Served {
 
 class Worker;
 struct RequestCtx;
+struct FleetDecision;
 
 // Processes a request. The result is for ngx_http_finalize_request().
 using RequestHandler = ngx_int_t (*)(Worker& worker, ngx_http_request_t* r,
@@ -41,7 +42,8 @@ struct RequestCtx {
     char* buffer = nullptr;        // of the worker, see memory_for()
     ngx_event_t* timer = nullptr;  // of a pixel that waits for another worker
     uint32_t tries = 0;
-    bool limited = false;  // over a silent limit: the event does not count
+    FleetDecision* fleet = nullptr;  // waits for Redis, or for its work
+    bool limited = false;            // over a silent limit: the event does not count
     // for the variables
     const Served* served = nullptr;
     size_t served_count = 0;

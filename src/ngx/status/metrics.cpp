@@ -4,6 +4,7 @@
 #include "ngx/request/limit.hpp"
 #include "ngx/status/fleet.hpp"
 #include "ngx/status/pacing.hpp"
+#include "ngx/status/redis.hpp"
 #include "ngx/status/stop.hpp"
 #include "version.hpp"
 
@@ -305,6 +306,9 @@ void put_metrics(Worker& worker, Out& out, const Filter& filter, const MainConf&
     put_fleet_metrics(worker, out);
     put_health_metrics(worker, out);
     put_limit_metrics(out, conf);
+    if (conf.redis != nullptr) {
+        put_redis_metrics(out, worker.process.state().head().redis);
+    }
     size_t left = 0;
     if (detail) {
         put_rows(out, "ad_group", group_rows(worker, worker.catalog.image(), filter, left));

@@ -18,6 +18,7 @@ public:
     // No catalog has been published yet.
     bool empty() const noexcept { return generation_ == 0; }
     bool is_newest() const noexcept { return process_.zone().generation() == generation_; }
+    uint64_t generation() const noexcept { return generation_; }
     // Follows the newest catalog. References to the former one become invalid.
     void follow() noexcept;
 

@@ -45,6 +45,10 @@ ngx_int_t RequestQueue::hold(ngx_http_request_t* r, RequestCtx* ctx,
 
 void RequestQueue::put(ngx_http_request_t* r, RequestCtx* ctx) noexcept {
     r->main->count++;
+    enqueue(ctx);
+}
+
+void RequestQueue::enqueue(RequestCtx* ctx) noexcept {
     ngx_queue_insert_tail(&queue_, &ctx->queue);
     ctx->queued = true;
     if (!running_ && !event_.posted) {

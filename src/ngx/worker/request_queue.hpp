@@ -26,8 +26,17 @@ public:
     ngx_int_t hold(ngx_http_request_t* r, RequestCtx* ctx,
                    RequestHandler after_write = nullptr) noexcept;
 
+    // The request waits for something else than the end of the cycle: resume() has its handler
+    // run again, which returns what this returns.
+    static ngx_int_t wait(ngx_http_request_t* r) noexcept {
+        r->main->count++;
+        return NGX_DONE;
+    }
+    void resume(RequestCtx* ctx) noexcept { enqueue(ctx); }
+
 private:
     static void on_end_of_cycle(ngx_event_t* event);
+    void enqueue(RequestCtx* ctx) noexcept;
     void put(ngx_http_request_t* r, RequestCtx* ctx) noexcept;
     void run() noexcept;
 

@@ -24,6 +24,7 @@ bool Worker::start(ngx_log_t* log) {
     recorder.start();
     requests.start(log);
     live.start(log);
+    fleet.start(log);
     // One worker is enough to log.
     stops.start(process, ngx_worker == 0);
     connection_.fd = static_cast<ngx_socket_t>(-1);
@@ -92,6 +93,9 @@ void Worker::tick() noexcept {
     ring_for_rights();
     const bool ready = refresh();
     recorder.tick();
+    if (fleet.on()) {
+        fleet.add_counts(process.state().head().redis);
+    }
     if (ready) {
         counts.add_to_state(catalog.image());
         counts.summarize(catalog.image(), recorder, false);

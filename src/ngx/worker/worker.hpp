@@ -5,6 +5,7 @@
 #include "core/html/page_map.hpp"
 #include "core/visitor/user_agent.hpp"
 #include "ledger/ledger.hpp"
+#include "ngx/redis/caps.hpp"
 #include "ngx/worker/catalog_view.hpp"
 #include "ngx/worker/live_streams.hpp"
 #include "ngx/worker/process.hpp"
@@ -50,6 +51,7 @@ public:
     Recorder recorder{process, catalog, counts.traffic()};
     RequestQueue requests{*this};
     LiveStreams live{*this};
+    FleetCaps fleet{*this};
 
     // Keyed hashes of recent user agents.
     DeviceCache devices;

@@ -1,0 +1,248 @@
+#include "io/session_caps.hpp"
+
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "io/resp.hpp"
+
+namespace ads {
+
+namespace {
+
+constexpr uint32_t kLeastKept = 12;            // times of a field, whatever its caps
+constexpr uint32_t kDayLife = 129'600;         // 36 hours: longer than any local day
+constexpr uint32_t kLongestLife = 34'560'000;  // 400 days: no browser keeps a cookie longer
+
+constexpr std::string_view kTake =
+    R"(local key, now, life = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[3])
+local entry = struct.pack('>I4', now) .. ARGV[2]
+local at, values, changed, answer = 4, {}, {}, {}
+local function number()
+    at = at + 1
+    return tonumber(ARGV[at - 1])
+end
+for placement = 1, number() do
+    answer[placement] = 0
+    for candidate = 1, number() do
+        local open, subjects = true, {}
+        for subject = 1, number() do
+            local field = ARGV[at]
+            at = at + 1
+            subjects[subject] = {field, number()}
+            if not values[field] then
+                values[field] = redis.call('HGET', key, field) or ''
+            end
+            local value = values[field]
+            for limit = 1, number() do
+                local count, since = number(), number()
+                local first = #value - 6 * count + 1
+                if count == 0 or (first > 0 and struct.unpack('>I4', value, first) >= since) then
+                    open = false
+                end
+            end
+        end
+        if open and answer[placement] == 0 then
+            answer[placement] = candidate
+            for _, subject in ipairs(subjects) do
+                local field, kept = subject[1], subject[2]
+                values[field] = string.sub(values[field] .. entry, -6 * kept)
+                changed[field] = true
+            end
+        end
+    end
+end
+if next(changed) then
+    for field in pairs(changed) do
+        redis.call('HSET', key, field, values[field])
+    end
+    if redis.call('TTL', key) < life then
+        redis.call('EXPIRE', key, life)
+    end
+end
+return answer
+)";
+
+constexpr std::string_view kRelease = R"(local key = KEYS[1]
+local entry = struct.pack('>I4', tonumber(ARGV[1])) .. ARGV[2]
+for i = 3, #ARGV do
+    local value = redis.call('HGET', key, ARGV[i]) or ''
+    for at = #value - 5, 1, -6 do
+        if string.sub(value, at, at + 5) == entry then
+            value = string.sub(value, 1, at - 1) .. string.sub(value, at + 6)
+            if value == '' then
+                redis.call('HDEL', key, ARGV[i])
+            else
+                redis.call('HSET', key, ARGV[i], value)
+            end
+            break
+        end
+    end
+end
+return 0
+)";
+
+RedisScript named(std::string_view text) noexcept {
+    constexpr char kDigits[] = "0123456789abcdef";
+    unsigned char digest[SHA_DIGEST_LENGTH];
+    SHA1(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
+    RedisScript script{text, {}};
+    for (size_t i = 0; i < sizeof digest; i++) {
+        script.hash[2 * i] = kDigits[digest[i] >> 4];
+        script.hash[2 * i + 1] = kDigits[digest[i] & 15];
+    }
+    return script;
+}
+
+uint32_t life_of(const FrequencyLimit& limit, uint32_t now) noexcept {
+    switch (limit.unit) {
+        case CapUnit::day:
+            return kDayLife;
+        case CapUnit::rolling:
+            return now - limit.since + 1;
+        case CapUnit::lifetime:
+            break;
+    }
+    return kLongestLife;
+}
+
+constexpr char letter_of(CapLevel level) noexcept {
+    switch (level) {
+        case CapLevel::ad_group:
+            return 'g';
+        case CapLevel::campaign:
+            return 'c';
+        case CapLevel::creative:
+            break;
+    }
+    return 'r';
+}
+
+std::string_view digits_of(uint64_t number, std::span<char> room) noexcept {
+    return {room.data(), std::to_chars(room.data(), room.data() + room.size(), number).ptr};
+}
+
+void append_script(std::vector<std::string_view>& to, const RedisScript& script, bool whole) {
+    to.push_back(whole ? "EVAL" : "EVALSHA");
+    to.push_back(whole ? script.text : script.sha1());
+    to.push_back("1");
+}
+
+}  // namespace
+
+const RedisScript& take_caps_script() noexcept {
+    static const RedisScript script = named(kTake);
+    return script;
+}
+
+const RedisScript& release_caps_script() noexcept {
+    static const RedisScript script = named(kRelease);
+    return script;
+}
+
+std::string session_key(std::string_view prefix, const SipKey& key, std::string_view session) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    // Users are hashed with the same key, and must not be told apart from sessions by it.
+    const uint64_t hash = siphash({key.k0, ~key.k1}, session);
+    std::string text(prefix);
+    text += "freq:{";
+    for (int shift = 60; shift >= 0; shift -= 4) {
+        text += kDigits[hash >> shift & 15];
+    }
+    return text + '}';
+}
+
+AskedCaps::Field AskedCaps::put(std::string_view text) {
+    const Field field{static_cast<uint32_t>(text_.size()), static_cast<uint32_t>(text.size())};
+    text_ += text;
+    return field;
+}
+
+void AskedCaps::argument(uint64_t number) {
+    char room[24];
+    arguments_.push_back(put(digits_of(number, room)));
+}
+
+void AskedCaps::add(const Plan& plan, const Ledger& ledger) {
+    argument(plan.ends.size());
+    uint32_t begin = 0;
+    for (const uint32_t end : plan.ends) {
+        const auto tries = std::span(plan.tries).subspan(begin, end - begin);
+        begin = end;
+        argument(static_cast<uint64_t>(std::ranges::count_if(tries, &PlannedTry::asks)));
+        for (const PlannedTry& one : tries) {
+            if (!one.asks) {
+                continue;
+            }
+            Candidate candidate{one.pick.group, one.pick.creative,
+                                static_cast<uint32_t>(fields_.size()), 0};
+            const size_t at = arguments_.size();
+            argument(0);
+            ledger.each_subject(one.pick, [&](const FrequencySubject& subject) {
+                char room[24];
+                room[0] = letter_of(subject.level);
+                const auto id = digits_of(subject.id, std::span(room).subspan(1));
+                fields_.push_back(put({room, id.size() + 1}));
+                arguments_.push_back(fields_.back());
+                uint32_t kept = kLeastKept;
+                for (const auto& limit : subject.limits) {
+                    kept = std::max(kept, std::min(limit.count, kFrequencyMaxCount));
+                    life_ = std::max(life_, std::min(life_of(limit, now_), kLongestLife));
+                }
+                argument(kept);
+                argument(subject.limits.size());
+                for (const auto& limit : subject.limits) {
+                    argument(std::min(limit.count, kFrequencyMaxCount));
+                    argument(limit.since);
+                }
+                candidate.count++;
+            });
+            char room[24];
+            arguments_[at] = put(digits_of(candidate.count, room));
+            candidates_.push_back(candidate);
+        }
+        ends_.push_back(static_cast<uint32_t>(candidates_.size()));
+    }
+}
+
+const AskedCaps::Candidate* AskedCaps::granted(size_t placement, int64_t number) const noexcept {
+    const uint32_t begin = placement == 0 ? 0 : ends_[placement - 1];
+    return number >= 1 && number <= ends_[placement] - begin
+               ? &candidates_[begin + static_cast<uint32_t>(number) - 1]
+               : nullptr;
+}
+
+const AskedCaps::Candidate* AskedCaps::find(uint32_t group, uint32_t creative) const noexcept {
+    const auto found = std::ranges::find_if(candidates_, [&](const Candidate& one) {
+        return one.group == group && one.creative == creative;
+    });
+    return found == candidates_.end() ? nullptr : &*found;
+}
+
+void AskedCaps::append_take(std::string& out, bool whole) const {
+    std::vector<std::string_view> to;
+    to.reserve(arguments_.size() + 7);
+    append_script(to, take_caps_script(), whole);
+    char now[24];
+    char life[24];
+    to.insert(to.end(),
+              {key_, digits_of(now_, now), {tag_.data(), tag_.size()}, digits_of(life_, life)});
+    for (const Field& one : arguments_) {
+        to.push_back(std::string_view(text_).substr(one.begin, one.size));
+    }
+    append_command(out, to);
+}
+
+void AskedCaps::append_release(std::string& out, const Candidate& candidate, bool whole) const {
+    std::vector<std::string_view> to;
+    append_script(to, release_caps_script(), whole);
+    char now[24];
+    to.insert(to.end(), {key_, digits_of(now_, now), {tag_.data(), tag_.size()}});
+    for (uint32_t i = 0; i < candidate.count; i++) {
+        to.push_back(field(candidate.first + i));
+    }
+    append_command(out, to);
+}
+
+}  // namespace ads
