@@ -115,6 +115,11 @@ subtest 'docs/metrics.md has each metric' => sub {
         }
     }
     both_ways(\%found, [ documented('Metrics') ], 'metric');
+    # This node is in no fleet: the code says what one in a fleet has.
+    my $code  = slurp('src/ngx/status/fleet.cpp');
+    my %fleet = ($code =~ /head\("(ads_\w+)",\s*"(\w+)"/g, map { $_ => 'gauge' } $code =~ /^\s*\{"(ads_rights_\w+)",/mg);
+    both_ways(\%fleet, [ grep {/^ads_/} documented('Fleet') ], 'metric of a fleet');
+    %found = (%found, %fleet);
     my %types = $docs =~ /^\| `(ads_\w+)` \| (\w+) \|/mg;
     is_deeply \%types, \%found, 'with its type';
     for my $file ('conf/prometheus-rules.yml', 'conf/grafana-dashboard.json', 't/prometheus-rules.test.yml') {
