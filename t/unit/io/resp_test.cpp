@@ -5,12 +5,13 @@
 namespace {
 
 using namespace ads;
+using namespace std::string_literals;
 using Result = RespReader::Result;
 
 TEST(Resp, WritesCommands) {
     std::string out;
     append_command(out, std::array<std::string_view, 3>{"SET", "k", std::string_view("\0\r\n", 3)});
-    EXPECT_EQ(out, std::string("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\n\0\r\n\r\n", 32));
+    EXPECT_EQ(out, "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\n\0\r\n\r\n"s);
 }
 
 TEST(Resp, ReadsEachType) {
