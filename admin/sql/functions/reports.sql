@@ -71,7 +71,7 @@ CREATE OR REPLACE FUNCTION ads.report(by text, since timestamptz, until timestam
 RETURNS TABLE (key text, name text, key2 text, name2 text, requests bigint, unfilled bigint, fill_rate numeric,
                serves bigint, impressions bigint, viewables bigint, viewable_rate numeric, clicks bigint, ctr numeric,
                conversions bigint, invalid bigint, spend_cents numeric, ecpm_cents numeric)
-STABLE LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp AS $$
+STABLE LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     timely constant text[] := '{day,hour}';
