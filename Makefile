@@ -24,7 +24,7 @@ OBJ         := $(BUILD)/$(VARIANT)
 Q           := $(if $(V),,@)
 jobs        := $(shell nproc)
 
-lib_sources   := $(wildcard src/core/*/*.cpp src/ledger/*.cpp src/io/*.cpp src/keeper/*.cpp)
+lib_sources   := $(wildcard src/core/*/*.cpp src/ledger/*.cpp src/ledger/*/*.cpp src/io/*.cpp src/keeper/*.cpp)
 lib_objects   := $(lib_sources:%.cpp=$(OBJ)/%.o)
 # What only the command needs, such as the HTML parser, is not linked into workers.
 admin_sources := $(wildcard admin/lib/*/*.cpp admin/creative/*.cpp admin/api/*.cpp)

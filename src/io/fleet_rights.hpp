@@ -6,7 +6,7 @@
 
 #include "io/pg.hpp"
 #include "io/state_file.hpp"
-#include "ledger/rights.hpp"
+#include "ledger/fleet/rights.hpp"
 
 namespace ads {
 

@@ -1,4 +1,4 @@
-// The frequency file: ledger/frequency on disk.
+// The frequency file: the caps of ledger/visitor/frequency.hpp on disk.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 #include <string>
 
 #include "io/mapped_file.hpp"
-#include "ledger/frequency.hpp"
+#include "ledger/visitor/frequency.hpp"
 
 namespace ads {
 

@@ -1,11 +1,11 @@
 // What a node of a fleet has noted outside of its state, in a folder that the next boot of the
-// machine finds empty (ledger/fleet_start.hpp).
+// machine finds empty (ledger/fleet/start.hpp).
 #pragma once
 
 #include <optional>
 #include <string>
 
-#include "ledger/fleet_start.hpp"
+#include "ledger/fleet/start.hpp"
 
 namespace ads {
 

@@ -12,8 +12,8 @@
 #include "core/decide/explain.hpp"
 #include "core/decide/request.hpp"
 #include "ledger/billing.hpp"
-#include "ledger/frequency.hpp"
 #include "ledger/traffic.hpp"
+#include "ledger/visitor/frequency.hpp"
 
 namespace ads {
 

@@ -7,8 +7,8 @@
 
 #include "core/base/fixed_vector.hpp"
 #include "core/image/image.hpp"
+#include "ledger/fleet/rights.hpp"
 #include "ledger/local_day.hpp"
-#include "ledger/rights.hpp"
 #include "ledger/slots.hpp"
 #include "ledger/state.hpp"
 

@@ -19,7 +19,7 @@
 #include "ledger/active_keeper.hpp"
 #include "ledger/counters.hpp"
 #include "ledger/dedupe.hpp"
-#include "ledger/fleet_state.hpp"
+#include "ledger/fleet/state.hpp"
 #include "ledger/health.hpp"
 #include "ledger/process_id.hpp"
 #include "ledger/redis_counts.hpp"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/base/rng.hpp"
-#include "ledger/rate_limit.hpp"
+#include "ledger/visitor/rate_limit.hpp"
 
 namespace {
 

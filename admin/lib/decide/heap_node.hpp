@@ -9,9 +9,9 @@
 
 #include "core/catalog/model.hpp"
 #include "core/decide/decide.hpp"
-#include "ledger/frequency.hpp"
 #include "ledger/ledger.hpp"
 #include "ledger/pacer.hpp"
+#include "ledger/visitor/frequency.hpp"
 
 namespace ads::admin {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/event/event.hpp"
-#include "ledger/frequency.hpp"
+#include "ledger/visitor/frequency.hpp"
 
 namespace ads::admin {
 

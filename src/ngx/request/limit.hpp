@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/bytes.hpp"
-#include "ledger/rate_limit.hpp"
+#include "ledger/visitor/rate_limit.hpp"
 #include "ngx/conf/conf.hpp"
 
 namespace ads::ngx {

@@ -1,7 +1,7 @@
 #include "ngx/status/fleet.hpp"
 
 #include "io/thread.hpp"
-#include "ledger/rights.hpp"
+#include "ledger/fleet/rights.hpp"
 #include "ngx/status/stop.hpp"
 #include "ngx/worker/worker.hpp"
 

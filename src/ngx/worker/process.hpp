@@ -5,8 +5,8 @@
 #include <string>
 
 #include "core/base/rng.hpp"
-#include "ledger/frequency.hpp"
 #include "ledger/state.hpp"
+#include "ledger/visitor/frequency.hpp"
 #include "ledger/zone.hpp"
 #include "ngx/conf/conf.hpp"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/rights/grantor.hpp"
-#include "ledger/rights.hpp"
+#include "ledger/fleet/rights.hpp"
 
 namespace fleet_test {
 

@@ -3,6 +3,6 @@
 #include "core/pacing/limits.cpp"
 #include "core/rights/grantor.cpp"
 #include "ledger/billing.cpp"
-#include "ledger/fleet_start.cpp"
-#include "ledger/rights.cpp"
+#include "ledger/fleet/rights.cpp"
+#include "ledger/fleet/start.cpp"
 #include "ledger/state.cpp"

@@ -20,7 +20,7 @@
 #include "fleet/fleet_catalog.hpp"
 #include "fleet/postgres_model.hpp"
 #include "ledger/billing.hpp"
-#include "ledger/fleet_start.hpp"
+#include "ledger/fleet/start.hpp"
 #include "ledger_memory.hpp"
 
 namespace fleet_test {

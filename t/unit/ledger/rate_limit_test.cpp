@@ -1,4 +1,4 @@
-#include "ledger/rate_limit.hpp"
+#include "ledger/visitor/rate_limit.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "ledger/rights.hpp"
+#include "ledger/fleet/rights.hpp"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 #include <vector>
 
-#include "ledger/fleet_start.hpp"
+#include "ledger/fleet/start.hpp"
 #include "ledger_memory.hpp"
 
 namespace {

@@ -22,7 +22,7 @@
 #include <span>
 
 #include "core/base/types.hpp"
-#include "ledger/bucket.hpp"
+#include "ledger/visitor/bucket.hpp"
 
 namespace ads {
 

@@ -1,4 +1,4 @@
-#include "ledger/fleet_start.hpp"
+#include "ledger/fleet/start.hpp"
 
 namespace ads {
 

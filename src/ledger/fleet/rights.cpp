@@ -1,4 +1,4 @@
-#include "ledger/rights.hpp"
+#include "ledger/fleet/rights.hpp"
 
 #include <algorithm>
 #include <array>

@@ -20,7 +20,7 @@
 #include <span>
 
 #include "core/base/siphash.hpp"
-#include "ledger/bucket.hpp"
+#include "ledger/visitor/bucket.hpp"
 
 namespace ads {
 

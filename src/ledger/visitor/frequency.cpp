@@ -1,4 +1,4 @@
-#include "ledger/frequency.hpp"
+#include "ledger/visitor/frequency.hpp"
 
 #include <bit>
 #include <new>
