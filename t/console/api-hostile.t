@@ -89,7 +89,7 @@ sub request {
 
 sub broken {
     my $bytes = request(proof => $proof);
-    return one(some(200), substr($bytes, 0, rand length $bytes), $bytes =~ s/^(\d+)/$1 + int rand 9/er, $bytes =~ s/\0/\1/r, $bytes . some(50), do { my $b = $bytes; substr($b, rand length $b, 1) = chr rand 256; $b }, '9' x int(rand 20) . ':', "65537:" . 'x' x 70_000);
+    return one(some(200), substr($bytes, 0, rand length $bytes), $bytes =~ s/^(\d+)/$1 + int rand 9/er, $bytes =~ s/\0/\x01/r, $bytes . some(50), do { my $b = $bytes; substr($b, rand length $b, 1) = chr rand 256; $b }, '9' x int(rand 20) . ':', "65537:" . 'x' x 70_000);
 }
 
 sub rss { my ($kb) = AdsTest::Nginx::slurp("/proc/$pid/status") =~ /^VmRSS:\s+(\d+)/m; return $kb }
