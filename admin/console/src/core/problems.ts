@@ -18,7 +18,7 @@ const zoneNearlyFull = 0.9;
 const signs: Record<string, {what: (value: string) => string; remedy: string}> = {
   serves_per_impression: {
     what: value => `${value} ads are served per impression; 1.05 to 1.15 is healthy`,
-    remedy: 'Above: pages do not show what they fetch, or lose pixels. Below: pixels are counted elsewhere than serves.',
+    remedy: 'Too high: pages do not show the ads they request, or lose pixels. Too low: pixels reach another node than serves.',
   },
   pixel_delay_s: {what: value => `half of the impressions come ${value} s or more after their serve; below 30 s is healthy`, remedy: 'Ads are fetched long before they are shown, or the network is slow.'},
   limits_passed: {what: value => `${value} budgets or caps are exceeded`, remedy: 'nginx-ads pacing shows which. A lower budget or a stop in the middle of the day does this, and it goes at midnight.'},
@@ -29,7 +29,7 @@ export const nodeProblems = (node: NodeStatus): Problem[] => {
   const add = (level: Problem['level'], about: string, what: string, remedy: string, link = '#/health') => list.push({level, about, what, remedy, link});
   const {catalog, keeper, postgres, spool, events, zone} = node;
   if (catalog.error) {
-    add('alert', 'catalog', `The last edit of the catalog was refused: ${catalog.error}`, 'The node serves the catalog before it. Correct the edit; nginx-ads validate shows every fault.');
+    add('alert', 'catalog', `The last edit of the catalog was refused: ${catalog.error}`, 'The node serves the previous catalog. Correct the edit; nginx-ads validate shows every fault.');
   }
   if (catalog.unreadable) {
     add('alert', 'catalog', `The catalog cannot be read: ${catalog.unreadable}`, 'The node serves the last one. See the error log of nginx.');

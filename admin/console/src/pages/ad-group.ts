@@ -76,7 +76,7 @@ const members = (placements: readonly string[]): Member[] => [
   listMember('targeting.devices', 'Devices', '--devices', {hint: 'desktop, mobile, tablet, tv, bot; empty: all'}),
   listMember('targeting.languages', 'Languages', '--languages', {hint: 'en, pt-br; empty: all'}),
   choiceMember('pacing.strategy', 'Pacing', '--strategy', [['adaptive', 'adaptive: by learned traffic'], ['even', 'even over the day'], ['asap', 'as fast as possible'], ['pid', 'pid'], ['probabilistic', 'probabilistic']], 'adaptive'),
-  numberMember('pacing.daily_impression_cap', 'Most per day', '--daily-impressions', {hint: 'empty: no limit of its own'}),
+  numberMember('pacing.daily_impression_cap', 'Daily maximum', '--daily-impressions', {hint: 'empty: no limit of its own'}),
   goal,
   caps,
 ];

@@ -139,7 +139,7 @@ class CampaignList extends View {
     }
     const rows = (session.managed ? this.managed() : this.embedded()).sort((a, b) => b.risk - a.risk || order[a.word] - order[b.word] || a.id - b.id);
     this.follow(rows);
-    return html`${table({caption: 'Campaigns that are meant to deliver', rows, identify: row => row.id, columns: this.columns(), empty: 'No campaign is active.', limit: 30})}
+    return html`${table({caption: 'Campaigns that should be delivering', rows, identify: row => row.id, columns: this.columns(), empty: 'No campaign is active.', limit: 30})}
       <p class="tiles-note"><span>The mark in the bar is what even delivery would have come to by now.</span>${source(from)}</p>`;
   }
 }

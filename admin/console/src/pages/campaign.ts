@@ -175,7 +175,7 @@ class CampaignPage extends View {
   private pacing(): TemplateResult {
     const {status} = this.object.value ?? {};
     if (status === 'draft' || status === 'archived') {
-      return html`<p class="notice">${status === 'draft' ? 'It has not been started: there is nothing to pace yet.' : 'It is archived: nothing is served of it any more.'}</p>`;
+      return html`<p class="notice">${status === 'draft' ? 'It has not been started: there is nothing to pace yet.' : 'It is archived and no longer served.'}</p>`;
     }
     const node = this.onNode;
     const campaign = this.object.value;
@@ -190,7 +190,7 @@ class CampaignPage extends View {
     const plan = amount ?? (lifetime && ideal && elapsed > 0 ? ideal / elapsed : null);
     const word = node?.budget ? paceOf(node.pace) : null;
     const state = html`${word ? pace(word) : nothing}`;
-    const finding = used === null ? 'Nothing is known of today yet.'
+    const finding = used === null ? 'There are no figures of today yet.'
       : lifetime ? html`${money(used, this.currency)} spent today${ideal ? html`, ${share(used / ideal).replace(/\.\d/, '')} of ideal` : nothing}${budget ? html`; ${money(budget.whole_cents)} of ${money(budget.cents)} in all` : nothing}. ${state}`
       : amount === null ? html`${money(used, this.currency)} spent today; there is no budget to pace.`
         : html`${money(used)} of ${money(amount, this.currency)} spent today${ideal ? html`, ${share(used / ideal).replace(/\.\d/, '')} of ideal` : nothing}. ${state}`;
@@ -237,7 +237,7 @@ class CampaignPage extends View {
       return editForm(this.editing === 'budget' ? this.budgetEdit(campaign) : this.flightEdit(campaign));
     }
     return facts([
-      ['Budget', html`${budget ? `${money(budget.amount_cents, this.currency)} ${budget.type === 'daily' ? 'per day' : 'in all'}` : 'unlimited'} ${may && (budget || mayFlight) ? edit('budget') : nothing}`],
+      ['Budget', html`${budget ? `${money(budget.amount_cents, this.currency)} ${budget.type === 'daily' ? 'per day' : 'in total'}` : 'unlimited'} ${may && (budget || mayFlight) ? edit('budget') : nothing}`],
       ['Flight', html`${campaign.start ? day(campaign.start) : 'at once'} to ${campaign.end ? day(Date.parse(campaign.end) - 1000) : 'open'}${campaign.end && Date.parse(campaign.end) > Date.now() ? `, ${span((Date.parse(campaign.end) - Date.now()) / 1000)} left` : ''} ${mayFlight ? edit('flight') : nothing}`],
       ['Time zone', timezone],
       ['Advertiser', campaign.advertiser || 'none'],
@@ -333,7 +333,7 @@ class CampaignPage extends View {
       <div class="columns"><section class="section"><div class="section-head"><h2>Pacing</h2>${source(session.seesNode ? this.node : this.today ?? this.forecast)}</div>${this.pacing()}${this.now()}</section>
         ${campaign ? html`<div><section class="section"><div class="section-head"><h2>Terms</h2>${source(this.object)}</div>${this.terms(campaign)}</section>
           <section class="section"><div class="section-head"><h2>Forecast</h2>${source(this.forecast)}</div>${this.outlook()}</section></div>` : html`<section class="section"><div class="section-head"><h2>Terms</h2></div>${facts([
-            ['Budget', this.onNode!.budget ? `${money(this.onNode!.budget.cents, this.currency)} ${this.onNode!.budget.type === 'daily' ? 'per day' : 'in all'}` : 'unlimited'],
+            ['Budget', this.onNode!.budget ? `${money(this.onNode!.budget.cents, this.currency)} ${this.onNode!.budget.type === 'daily' ? 'per day' : 'in total'}` : 'unlimited'],
             ['Local day', this.onNode!.day], ['Pace', pace(paceOf(this.onNode!.pace))]])}</section>`}</div>
       ${campaign ? this.contents() : this.nodeGroups()}
       ${this.edits.value ? html`<section class="section"><div class="section-head"><h2>History</h2>${source(this.edits)}</div>${this.edits.value.length ? edits(this.edits.value) : html`<p class="notice">Nobody has changed it.</p>`}</section>` : nothing}`;

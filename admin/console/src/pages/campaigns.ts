@@ -70,7 +70,7 @@ class CampaignsPage extends View {
         <div class="field"><label for="status">Status</label><select id="status" @change=${(event: Event) => this.filter('status', (event.target as HTMLSelectElement).value)}>${statuses.map(([value, text]) => html`<option value=${value} ?selected=${value === this.status}>${text}</option>`)}</select></div>
         <button type="submit">Search</button></form>
       ${rows ? table({
-        caption: 'Campaigns', rows, identify: row => row.id, empty: 'No campaign is like this.', limit: 100,
+        caption: 'Campaigns', rows, identify: row => row.id, empty: 'No campaign matches.', limit: 100,
         columns: [
           {name: 'Campaign', by: row => row.name, cell: row => html`<a href=${address('campaign', row.id)}>${row.name || `Campaign ${row.id}`}</a><span class="cell-note">${row.id}</span>`},
           {name: 'Advertiser', by: row => row.advertiser, wide: true, cell: row => row.advertiser || '–'},

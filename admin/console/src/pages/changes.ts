@@ -27,7 +27,7 @@ const revert = (version: string, {object, id, name}: Change): void => {
   const what = `${object} ${name ? `“${name}”` : id}`;
   void ask({
     title: `Undo this edit of ${what}?`, save: 'Undo', method: 'POST', path: `/${kind}s/${encodeURIComponent(id)}/revert`, fields: [],
-    note: 'It becomes what it was before this edit, so that later edits of it are undone as well. This is an edit like others: it is checked, and can be undone.',
+    note: 'Restores the object as it was before this edit; later edits of it are undone as well. The undo is itself an edit: it is checked, and can be undone.',
     body: () => ({before: Number(version)}), command: () => commandLine(kind, 'revert', id, '--before', version),
   });
 };

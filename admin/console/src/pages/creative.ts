@@ -63,7 +63,7 @@ const contentFields = (type: Type, of: Partial<Creative>): Field[] => {
   const content = of.content ?? {};
   switch (type) {
     case 'html': return [{path: 'content.markup', label: 'Markup', kind: 'long', value: content['markup'] ?? '', required: true, hint: 'It is cleaned when it is saved: what is removed is shown below.'}];
-    case 'image': return [{path: 'content.src', label: 'Image', value: content['src'] ?? '', required: true, hint: 'https, or what an upload gave.'}, {path: 'content.alt', label: 'Alternative text', value: content['alt'] ?? ''}];
+    case 'image': return [{path: 'content.src', label: 'Image', value: content['src'] ?? '', required: true, hint: 'An https URL, or that of an uploaded image.'}, {path: 'content.alt', label: 'Alternative text', value: content['alt'] ?? ''}];
     case 'native': return [...new Set([...Object.keys(content), 'title', 'body', 'image'])].map(name => ({path: `content.${name}`, label: name[0]!.toUpperCase() + name.slice(1), value: content[name] ?? ''}));
     default: return [{path: 'content.markup', label: 'Markup', kind: 'long' as const, value: content['markup'] ?? '', required: true}];
   }

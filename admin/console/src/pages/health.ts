@@ -83,7 +83,7 @@ class HealthPage extends View {
       ${short.length ? html`<h3 class="spaced">Stranded on silent nodes</h3>${table({
         caption: 'Limits that are short', rows: short, identify: row => `${row.kind}-${row.id}-${row.day}`,
         columns: [
-          {name: 'Limit', cell: row => html`${row.name || row.id}<span class="cell-note">${row.kind}${row.day ? ', today' : ', in all'}</span>`},
+          {name: 'Limit', cell: row => html`${row.name || row.id}<span class="cell-note">${row.kind}${row.day ? ', today' : ', in total'}</span>`},
           {name: 'Of', number: true, cell: row => units(row, row.limit)},
           {name: 'Used', number: true, cell: row => units(row, row.used)},
           {name: 'Stranded', number: true, cell: row => html`<b>${units(row, row.stranded)}</b>`},
@@ -98,7 +98,7 @@ class HealthPage extends View {
       ['Published', `${span(catalog.age_s)} ago`],
       ['Holds', `${count(catalog.campaigns)} campaigns, ${count(catalog.ad_groups)} ad groups`],
       ['Last edit', catalog.error ? html`<span class="chip alert">refused</span>` : html`<span class="chip ok">accepted</span>`],
-      ['Keeper', keeper ? `pid ${keeper.pid}, heard of ${(keeper.silent_ms / 1000).toFixed(1)} s ago` : 'none yet'],
+      ['Keeper', keeper ? `pid ${keeper.pid}, last heartbeat ${(keeper.silent_ms / 1000).toFixed(1)} s ago` : 'none yet'],
     ])}</section>`;
   }
 

@@ -61,7 +61,7 @@ class TodayPage extends View {
       }
     }
     const known = this.node.at || this.why.at || !session.seesNode;
-    return html`<section aria-label="Problems">${known ? problemList(list, session.seesNode ? 'Nothing is wrong: the node is well, and what is meant to deliver does.' : 'Nothing is wrong.') : html`<p class="notice" aria-busy="true">Looking for problems…</p>`}
+    return html`<section aria-label="Problems">${known ? problemList(list, session.seesNode ? 'Nothing is wrong: the node is well, and all active campaigns deliver.' : 'Nothing is wrong.') : html`<p class="notice" aria-busy="true">Looking for problems…</p>`}
       ${groups.length > mostProblems ? html`<p><a href="#/why">${groups.length - mostProblems} more ad groups that deliver too little</a></p>` : nothing}</section>`;
   }
 

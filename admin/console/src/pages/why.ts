@@ -24,7 +24,7 @@ interface Reason {
 const reasons: Record<string, Reason> = {
   status: {stage: 'Targeting', what: 'it, its campaign or the placement was not active', whatIf: 'resume it'},
   flight: {stage: 'Targeting', what: 'before its start or after its end', whatIf: 'extend the flight'},
-  schedule: {stage: 'Targeting', what: 'outside of its hours', whatIf: 'widen the hours'},
+  schedule: {stage: 'Targeting', what: 'outside its hours', whatIf: 'widen the hours'},
   creative: {stage: 'Targeting', what: 'no creative of the size and type of the placement', whatIf: 'add a creative that fits'},
   floor: {stage: 'Targeting', what: 'its price was below the floor of the placement', whatIf: 'raise the price, or lower the floor'},
   weight: {stage: 'Targeting', what: 'its weight is 0', whatIf: 'give it a weight'},
@@ -39,6 +39,7 @@ const reasons: Record<string, Reason> = {
   together: {stage: 'Draw', what: 'its set could not be filled as a whole', whatIf: 'look at the others of its set'},
   pacing: {stage: 'Pacing', what: 'held back, to spread the day’s limit', whatIf: 'raise the limit, or pace asap'},
   cap: {stage: 'Budget', what: 'its budget, cap or goal was reached', whatIf: 'raise the budget or cap'},
+  rights: {stage: 'Budget', what: 'the node had no rights left to its budget or cap', whatIf: 'see the limits of the fleet in Health'},
   lost: {stage: 'Draw', what: 'another ad group was drawn', whatIf: 'raise its weight, price or priority'},
 };
 const stages = ['Targeting', 'Frequency', 'Draw', 'Pacing', 'Budget'];
@@ -78,7 +79,7 @@ export const funnel = (counts: Counts): TemplateResult => {
   const refused = counts.refused.reduce((sum, one) => sum + one.count, 0);
   const all = counts.serves + refused;
   if (all === 0) {
-    return html`<p class="notice">No request of today has come near it: its placements were not asked for since midnight of its time zone.</p>`;
+    return html`<p class="notice">No request today could have had it: its placements have not been requested since midnight in its time zone.</p>`;
   }
   const about = (n: number, estimate: boolean) => `${estimate ? '~' : ''}${count(n)}`;
   let left = all;
@@ -152,7 +153,7 @@ class WhyPage extends View {
 
   private all(list: Diagnosis[]): TemplateResult {
     return html`<section class="section"><div class="section-head"><h2>Ad groups that deliver too little</h2><span class="dim">the worst first</span>${source(this.why!)}</div>${table({
-      caption: 'Ad groups that deliver too little', rows: list, identify: d => d.ad_group, empty: 'None: what is meant to deliver does.',
+      caption: 'Ad groups that deliver too little', rows: list, identify: d => d.ad_group, empty: 'None: all active ad groups deliver.',
       columns: [
         {name: 'Ad group', by: d => d.name, cell: d => html`<a href="#/why/${d.ad_group}">${d.name || `Ad group ${d.ad_group}`}</a><span class="cell-note">${d.campaign_name}</span>`},
         {name: 'Verdict', by: d => d.verdict, cell: d => html`<span class="chip ${d.verdict}">${verdicts[d.verdict]}</span>`},
