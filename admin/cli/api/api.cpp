@@ -121,7 +121,7 @@ void add_api(Arguments& app, Command& chosen) {
                     "A host name of the console; may be repeated (default localhost)")
         ->option_text("NAME")
         ->allow_extra_args(false);
-    run->add_option("--prefix", options->prefix, "Of its addresses (default /console/api)")
+    run->add_option("--prefix", options->prefix, "Prefix of the paths (default /console/api)")
         ->check(is_prefix())
         ->option_text("PATH");
     run->add_option("--status-url", options->status_url,
@@ -129,12 +129,12 @@ void add_api(Arguments& app, Command& chosen) {
         ->check(is_web_address())
         ->option_text("URL");
     run->add_option("--image-folder", options->images,
-                    "Where uploaded images go (default /var/lib/nginx-ads/images)")
+                    "Folder for uploaded images (default /var/lib/nginx-ads/images)")
         ->option_text("FOLDER");
     run->add_option("--image-base", options->image_base,
                     "URL prefix of that folder (default /img/)")
         ->option_text("PREFIX");
-    run->add_option("--threads", options->threads, "Requests at a time (default 4)")
+    run->add_option("--threads", options->threads, "Concurrent requests (default 4)")
         ->check(whole_number(1, 64))
         ->option_text("N");
     run->add_option("--operator-budget", options->percent,
@@ -146,7 +146,8 @@ void add_api(Arguments& app, Command& chosen) {
     run->callback([options, &chosen] { chosen = [options] { return serve(*options); }; });
 
     auto* describe_it = sub->add_subcommand("describe", "Print the API's OpenAPI 3.1");
-    describe_it->add_option("--prefix", options->prefix, "Of its addresses (default /console/api)")
+    describe_it
+        ->add_option("--prefix", options->prefix, "Prefix of the paths (default /console/api)")
         ->check(is_prefix())
         ->option_text("PATH");
     describe_it->add_flag("--json", options->json, "Print JSON (always)");

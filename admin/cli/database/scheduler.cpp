@@ -292,7 +292,7 @@ void add_scheduler(Arguments& app, Command& chosen) {
     auto* sub = app.add_subcommand("scheduler", "Start, end and pause campaigns on schedule");
     sub->require_subcommand(1);
     auto* daemon = add_worker(*sub, options, "run", "Run until SIGTERM or SIGINT");
-    daemon->add_option("--tick", options->tick, "Interval of looking for work (default 30s)")
+    daemon->add_option("--tick", options->tick, "Interval between checks for work (default 30s)")
         ->check(is_tick())
         ->option_text("TIME");
     daemon->footer(

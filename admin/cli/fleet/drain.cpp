@@ -56,7 +56,7 @@ void add_fleet_drain(Arguments& fleet, Command& chosen) {
     app->add_option("--state", options->state, "Folder of ads_state")->option_text("DIR");
     app->add_option("--run", options->run, "Folder run= of ads_fleet (default /run/nginx-ads)")
         ->option_text("DIR");
-    app->add_option("--timeout", options->timeout, "Time for all of it (default 10s)")
+    app->add_option("--timeout", options->timeout, "Total time limit (default 10s)")
         ->check(is_timeout())
         ->option_text("TIME");
     app->footer(

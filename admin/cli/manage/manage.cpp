@@ -171,7 +171,7 @@ private:
             app->add_option(id_name(kind_), options->id, fmt::format("The new {}", words_.name))
                 ->option_text(" ");
         }
-        add_parent(*app, options->edit.parent, "Its parent");
+        add_parent(*app, options->edit.parent, "Parent");
         add_content(*app, *options, true);
         add_access(*app, options->access, true);
     }
@@ -237,12 +237,12 @@ private:
                 ->required()
                 ->option_text(" ");
         } else {
-            app->add_option("--name", options->edit.name, "Its name")
+            app->add_option("--name", options->edit.name, "Name")
                 ->option_text("TEXT")
                 ->required(named);
         }
         if (kind_ != Kind::experiment) {  // elsewhere are other creatives
-            add_parent(*app, options->edit.parent, "Its parent (default: that of the original)");
+            add_parent(*app, options->edit.parent, "Parent (default: that of the original)");
         }
         add_access(*app, options->access, true);
     }

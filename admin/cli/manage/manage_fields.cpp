@@ -21,32 +21,29 @@ namespace {
 constexpr std::string_view kNoValue = "none";
 
 constexpr auto kAdvertiser = std::to_array<Field>({
-    {"--name", "name", As::text, "TEXT", "Its name"},
+    {"--name", "name", As::text, "TEXT", "Name"},
 });
 
 constexpr auto kCampaign = std::to_array<Field>({
-    {"--name", "name", As::text, "TEXT", "Its name"},
+    {"--name", "name", As::text, "TEXT", "Name"},
     {"--advertiser", "advertiser", As::name, "NAME",
-     "Its advertiser; created if new; none: a house campaign"},
+     "Advertiser; created if new; none: a house campaign"},
     {"--status", "status", As::text, "STATUS", "draft, scheduled, active, paused"},
-    {"--timezone", "timezone", As::text, "ZONE",
-     "Its time zone (UTC); dates keep their local time"},
-    {"--start", "start", As::moment, "DATE",
-     "Its first day, or a time such as \"2026-11-18 18:30\""},
-    {"--end", "end", As::moment, "DATE", "Its last day, included, or a time; none: no end"},
-    {"--budget", "budget", As::budget, "AMOUNT", "Its budget: 50.00/day, 5000/total or none"},
+    {"--timezone", "timezone", As::text, "ZONE", "Time zone (UTC); dates keep their local time"},
+    {"--start", "start", As::moment, "DATE", "First day, or a time such as \"2026-11-18 18:30\""},
+    {"--end", "end", As::moment, "DATE", "Last day, included, or a time; none: no end"},
+    {"--budget", "budget", As::budget, "AMOUNT", "Budget: 50.00/day, 5000/total or none"},
     {"--hard-cap", "budget.hard_cap", As::number, "N",
      "Maximum as a multiple of the daily budget, 1 to 10 (1.2)"},
 });
 
 constexpr auto kAdGroup = std::to_array<Field>({
-    {"--name", "name", As::text, "TEXT", "Its name"},
+    {"--name", "name", As::text, "TEXT", "Name"},
     {"--status", "status", As::text, "STATUS", "draft, scheduled, active, paused"},
-    {"--start", "start", As::moment, "DATE",
-     "Its first day, or a time; within the campaign's flight"},
-    {"--end", "end", As::moment, "DATE", "Its last day, included, or a time"},
+    {"--start", "start", As::moment, "DATE", "First day, or a time; within the campaign's flight"},
+    {"--end", "end", As::moment, "DATE", "Last day, included, or a time"},
     {"--priority", "priority", As::text, "NAME", "sponsorship, standard, remnant or house"},
-    {"--weight", "weight", As::number, "N", "Its share of the draw"},
+    {"--weight", "weight", As::number, "N", "Share of the draw"},
     {"--cpm", "cpm", As::price, "AMOUNT", "Price of 1000 impressions, such as 2.50"},
     {"--vcpm", "vcpm", As::price, "AMOUNT", "Price of 1000 viewable impressions"},
     {"--cpc", "cpc", As::price, "AMOUNT", "Price of a click"},
@@ -77,14 +74,14 @@ constexpr auto kAdGroup = std::to_array<Field>({
      "Page URLs to exclude; may be repeated; none: none"},
     {"--category", "category", As::text, "TEXT", "Category of the product"},
     {"--exclusive", "exclusive", As::text, "NAME", "none, advertiser or category"},
-    {"--together", "together", As::text, "NAME", "Set of ad groups that fill a page all or none"},
+    {"--together", "together", As::text, "NAME", "Set of ad groups that serve all or none"},
 });
 
 constexpr auto kCreative = std::to_array<Field>({
     {"--type", "type", As::text, "NAME", "image, html, native or tag"},
-    {"--name", "name", As::text, "TEXT", "Its name"},
+    {"--name", "name", As::text, "TEXT", "Name"},
     {"--status", "status", As::text, "STATUS", "draft, scheduled, active, paused"},
-    {"--weight", "weight", As::number, "N", "Its share of the draw"},
+    {"--weight", "weight", As::number, "N", "Share of the draw"},
     {"--width", "width", As::number, "N", "Pixels; 0 fits any placement"},
     {"--height", "height", As::number, "N", "Pixels"},
     {"--image", "image", As::image, "FILE", "Image to upload; sets address and size"},
@@ -103,7 +100,7 @@ constexpr auto kCreative = std::to_array<Field>({
 });
 
 constexpr auto kPlacement = std::to_array<Field>({
-    {"--name", "name", As::text, "TEXT", "Its name"},
+    {"--name", "name", As::text, "TEXT", "Name"},
     {"--status", "status", As::text, "STATUS", "active or paused"},
     {"--width", "width", As::number, "N", "Pixels; 0 takes any creative"},
     {"--height", "height", As::number, "N", "Pixels"},
@@ -113,7 +110,7 @@ constexpr auto kPlacement = std::to_array<Field>({
 });
 
 constexpr auto kExperiment = std::to_array<Field>({
-    {"--name", "name", As::text, "TEXT", "Its name"},
+    {"--name", "name", As::text, "TEXT", "Name"},
     {"--status", "status", As::text, "STATUS", "draft or running"},
     {"--variants", "variants", As::variants, "LIST",
      "Creatives: 31,32 for equal shares, or 31:0.7,32:0.3"},

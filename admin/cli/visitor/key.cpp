@@ -35,7 +35,7 @@ std::array<uint8_t, kSecretBytes> random_secret() {
     } while (size < 0 && errno == EINTR);
     if (size != static_cast<ssize_t>(secret.size())) {
         throw Failure(Exit::failed,
-                      fmt::format("the system has no random bytes: {}.", std::strerror(errno)));
+                      fmt::format("cannot get random bytes: {}.", std::strerror(errno)));
     }
     return secret;
 }

@@ -82,7 +82,7 @@ uint64_t hex_of(const json_t* json, const char* name, size_t digits) {
 uint64_t random_serve() {
     uint64_t value = 0;
     if (getrandom(&value, sizeof value, 0) != static_cast<ssize_t>(sizeof value)) {
-        throw Failure(Exit::failed, "the system has no random bytes.");
+        throw Failure(Exit::failed, "cannot get random bytes.");
     }
     return value;
 }

@@ -163,7 +163,7 @@ json_t* TriedRequest::json() const {
 uint64_t random_seed() {
     uint32_t seed = 0;
     if (getrandom(&seed, sizeof seed, 0) != sizeof seed) {
-        throw Failure(Exit::failed, "the system has no random bytes: set --seed.");
+        throw Failure(Exit::failed, "cannot get random bytes: set --seed.");
     }
     return seed;
 }

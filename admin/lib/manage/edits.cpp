@@ -220,10 +220,11 @@ void CampaignEdit::check_numbers() const {
     const json_t* campaigns = json_object_get(before_.get(), "campaigns");
     const std::string text = dumped(campaigns);
     if (json_equal(parsed(text).get(), campaigns) == 0) {
-        throw Failure(Exit::bad_input,
-                      fmt::format("campaign {} has a number of more than 15 digits, which only "
-                                  "\"nginx-ads export\" and \"import\" keep: edit it with these.",
-                                  id_));
+        throw Failure(
+            Exit::bad_input,
+            fmt::format("campaign {} has a number of more than 15 digits, which only "
+                        "\"nginx-ads export\" and \"import\" preserve: edit it with them.",
+                        id_));
     }
 }
 

@@ -47,7 +47,7 @@ DECLARE
 BEGIN
     SELECT id INTO other FROM ads.experiments WHERE ad_group_id = e.ad_group_id AND status = 'running';
     IF FOUND THEN
-        RAISE EXCEPTION 'experiment % runs in ad group % already: stop it first', other, e.ad_group_id
+        RAISE EXCEPTION 'experiment % is already running in ad group %: stop it first', other, e.ad_group_id
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
     DELETE FROM ads.experiment_looks WHERE experiment_id = experiment;

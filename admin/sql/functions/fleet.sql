@@ -156,7 +156,7 @@ DECLARE
     wanted_back jsonb;
 BEGIN
     IF in_protocol <> 1 THEN
-        RAISE EXCEPTION 'protocol % of a node is not known: 1 is', in_protocol USING ERRCODE = 'feature_not_supported';
+        RAISE EXCEPTION 'unsupported protocol % of a node: must be 1', in_protocol USING ERRCODE = 'feature_not_supported';
     END IF;
     IF NOT coalesce(total = ALL (ARRAY[
             cardinality(in_id), cardinality(in_day), cardinality(in_got), cardinality(in_gave), cardinality(in_need),

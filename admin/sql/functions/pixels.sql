@@ -27,7 +27,7 @@ DECLARE
     finished bigint;
 BEGIN
     IF NOT '{sent,retry,dead,later}'::text[] @> in_outcome THEN
-        RAISE EXCEPTION 'an outcome is sent, retry, dead or later' USING ERRCODE = 'invalid_parameter_value';
+        RAISE EXCEPTION 'invalid outcome: must be sent, retry, dead or later' USING ERRCODE = 'invalid_parameter_value';
     END IF;
     WITH told AS MATERIALIZED (
         SELECT q.*, o.outcome, o.seconds, o.why

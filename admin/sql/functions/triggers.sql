@@ -8,7 +8,7 @@
 CREATE OR REPLACE FUNCTION ads.check_flight(g ads.ad_groups, c ads.campaigns) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     IF g.starts_at < c.starts_at OR g.starts_at >= c.ends_at OR g.ends_at > c.ends_at OR g.ends_at <= c.starts_at THEN
-        RAISE EXCEPTION 'the flight of ad group % is not inside that of campaign %', g.id, c.id
+        RAISE EXCEPTION 'the flight of ad group % is not within that of campaign %', g.id, c.id
             USING ERRCODE = 'check_violation', SCHEMA = 'ads', TABLE = 'ad_groups', CONSTRAINT = 'ad_groups_flight';
     END IF;
     IF g.exclusive = 'advertiser' AND c.advertiser IS NULL THEN
