@@ -104,7 +104,8 @@ constexpr std::string_view kOwn = R"json({
 
 "Figures": {"type": "object",
     "required": ["requests", "unfilled", "fill_rate", "serves", "impressions", "viewables",
-        "viewable_rate", "clicks", "ctr", "conversions", "invalid", "spend_cents", "ecpm_cents"],
+        "viewable_rate", "clicks", "ctr", "conversions", "invalid", "spend_cents", "ecpm_cents",
+        "viewable_share", "viewable_seconds"],
     "properties": {
     "requests": {"type": ["integer", "null"]}, "unfilled": {"type": ["integer", "null"]},
     "fill_rate": {"type": ["number", "null"]}, "serves": {"type": "integer"},
@@ -112,7 +113,9 @@ constexpr std::string_view kOwn = R"json({
     "viewable_rate": {"type": ["number", "null"]}, "clicks": {"type": "integer"},
     "ctr": {"type": ["number", "null"]}, "conversions": {"type": "integer"},
     "invalid": {"type": "integer"}, "spend_cents": {"type": "number"},
-    "ecpm_cents": {"type": ["number", "null"]}}},
+    "ecpm_cents": {"type": ["number", "null"]},
+    "viewable_share": {"type": ["number", "null"]},
+    "viewable_seconds": {"type": ["integer", "null"]}}},
 "Report": {"type": "object", "additionalProperties": false,
     "required": ["by", "from", "to", "currency", "rows", "total"], "properties": {
     "by": {"type": "string"}, "from": {"type": "string"}, "to": {"type": "string"},

@@ -52,6 +52,25 @@ test('an ad near the view is loaded, and counts when one pixel of it is seen', a
   await tab.waitFor('viewable');
 });
 
+test('a placement may say which share of an ad makes it viewable, and for how long', async tab => {
+  await tab.stopClock();
+  await tab.open(`<div style="height:900px"></div>${spot('most')}${far}`);
+  const top = await tab.page.evaluate(() => document.querySelector('page-spot').getBoundingClientRect().top);
+  await scrollTo(tab, top - 800 + 199);
+  await tab.waitFor('impression');
+  await tab.settle();
+  await tab.tick(5000);
+  await tab.settle();
+  equal(tab.count('viewable'), 0, 'views of less than 80 %');
+  await scrollTo(tab, top - 800 + 200);
+  await tab.settle();
+  await tab.tick(1999);
+  await tab.settle();
+  equal(tab.count('viewable'), 0, 'views after 1999 ms');
+  await tab.tick(1);
+  await tab.waitFor('viewable');
+});
+
 test('the second in view has no break', async tab => {
   await tab.stopClock();
   await tab.open(`${spot('side')}${far}`);

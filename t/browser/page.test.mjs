@@ -224,7 +224,7 @@ test('the module, as a bundler finds it', async tab => {
   ok(await tab.page.getByRole('heading', {name: 'Spots on this page'}).isVisible(), 'the panel');
 });
 
-const inserted = (placement, creative, pixel = '', width = 300, height = 50) => `<page-spot data-inserted="00ff" data-type="image" data-width="${width}" data-height="${height}" data-creative="${creative}" data-impression="/spot/impression?t=adopted-${placement}" data-viewable="/spot/viewable?t=adopted-${placement}" data-click="/spot/click?t=x" placement="${placement}"><a href="/spot/click?t=x" target="_blank"><img src="/picture-${placement}.svg" width="${width}" height="${height}" alt="Ad"></a>${pixel}</page-spot>`;
+const inserted = (placement, creative, pixel = '', width = 300, height = 50, share = 0.5, seconds = 1) => `<page-spot data-inserted="00ff" data-type="image" data-width="${width}" data-height="${height}" data-creative="${creative}" data-viewable-share="${share}" data-viewable-seconds="${seconds}" data-impression="/spot/impression?t=adopted-${placement}" data-viewable="/spot/viewable?t=adopted-${placement}" data-click="/spot/click?t=x" placement="${placement}"><a href="/spot/click?t=x" target="_blank"><img src="/picture-${placement}.svg" width="${width}" height="${height}" alt="Ad"></a>${pixel}</page-spot>`;
 
 test('what nginx has put into the page is measured, and nothing is asked for', async tab => {
   await tab.stopClock();
@@ -246,11 +246,24 @@ test('what nginx has put into the page is measured, and nothing is asked for', a
 test('a large ad that was put in is viewable with 30 % of it in view', async tab => {
   await tab.stopClock();
   await tab.page.route('**/spot/{impression,viewable}?t=adopted*', route => route.fulfill({status: 204}));
-  await tab.open(`<div style="height:680px"></div>${inserted('large', 41, '', 970, 250)}`);
+  await tab.open(`<div style="height:680px"></div>${inserted('large', 41, '', 970, 250, 0.3)}`);
   await tab.waitFor('impression');
   await tab.settle();
   equal(await tab.page.evaluate(() => { const {top, height} = document.querySelector('page-spot img').getBoundingClientRect(); return (innerHeight - top) / height; }), 0.32, 'the share in view');
   await tab.tick(1000);
+  await tab.waitFor('viewable');
+});
+
+test('an ad that was put in is viewable by the terms of its placement', async tab => {
+  await tab.stopClock();
+  await tab.page.route('**/spot/{impression,viewable}?t=adopted*', route => route.fulfill({status: 204}));
+  await tab.open(inserted('first', 211, '', 300, 50, 1, 3));
+  await tab.waitFor('impression');
+  await tab.settle();
+  await tab.tick(2999);
+  await tab.settle();
+  equal(tab.count('viewable'), 0, 'views after 2999 ms');
+  await tab.tick(1);
   await tab.waitFor('viewable');
 });
 

@@ -30,6 +30,7 @@ my @Slots = (
     [ 'top', 728, 90 ], [ 'side', 300, 250 ], [ 'low', 300, 250 ], [ 'large', 970, 250 ], [ 'text' ], [ 'markup', 300, 250 ], [ 'third', 300, 250 ],
     [ 'empty', 300, 250 ], [ 'broken', 300, 250 ], [ 'left', 160, 600 ], [ 'right', 160, 600 ], [ 'first', 300, 50 ], [ 'second', 300, 50 ], [ 'section', 300, 50 ],
     [ 'whole', 300, 100 ], [ 'links', 300, 250 ], [ 'script', 300, 250 ], [ 'partner', 300, 250 ],
+    [ 'most', 300, 250, viewable => { share => 0.8, seconds => 2 } ],
 );
 my $catalog = catalog({
     placements => [ map { my ($id, $width, $height, %more) = @$_; { id => $id, $width ? (width => $width, height => $height) : (), %more } } @Slots ],
@@ -51,6 +52,7 @@ try { page = parent.document.title; } catch {}
 document.body.append(` ${origin} ${page}`);
 </script>
 EOM
+                group(17, 'most', 300, 250),
                 group(10, 'left', 160, 600, together => 'skin'), group(11, 'right', 160, 600, together => 'skin'),
                 group(12, 'section', 300, 50, targeting => { keys => { section => ['sport'] } }),
                 group(13, 'section', 300, 50, priority => 'house'),

@@ -107,7 +107,11 @@ sub full {
         version    => 1,
         placements => [
             sort { $a->{id} cmp $b->{id} }
-            map { with_defaults($_, name => '', status => 'active', width => 0, height => 0, types => [], select => 'weight', floor_cents => 0) } @{ $document->{placements} // [] }
+            map {
+                my $viewable = with_defaults($_->{viewable} // {}, share => undef, seconds => 1);
+                with_defaults({ %$_, viewable => $viewable }, name => '', status => 'active', width => 0, height => 0, types => [], select => 'weight',
+                    floor_cents => 0)
+            } @{ $document->{placements} // [] }
         ],
         campaigns   => by_id(\@campaigns),
         experiments => by_id(\@experiments),
@@ -130,7 +134,7 @@ sub numbers {
 my $rich = <<'JSON';
 {"version": 1,
  "placements": [
-   {"id": "home-top", "name": "Home, top ä", "width": 728, "height": 90, "types": ["image", "html"], "select": "price", "floor_cents": 12.345678},
+   {"id": "home-top", "name": "Home, top ä", "width": 728, "height": 90, "types": ["image", "html"], "select": "price", "floor_cents": 12.345678, "viewable": {"share": 0.6}},
    {"id": "Z", "types": ["native"]}, {"id": "a_b-1"}],
  "campaigns": [
   {"id": 4294967295, "name": "Last"},
@@ -217,6 +221,7 @@ subtest 'every key is kept' => sub {
     my @changes = (
         [ placements => 0, name => 'x' ], [ placements => 0, width => 0, height => 0 ], [ placements => 0, types => [] ],
         [ placements => 0, select => 'weight' ], [ placements => 0, status => 'paused' ], [ placements => 0, floor_cents => 1 ],
+        [ placements => 0, viewable => { share => 1 } ], [ placements => 0, viewable => { share => 0.6, seconds => 60 } ],
         [ campaigns => 1, name => 'x' ], [ campaigns => 1, advertiser => 'other' ], [ campaigns => 1, status => 'draft' ],
         [ campaigns => 1, timezone => 'UTC' ], [ campaigns => 1, start => undef ], [ campaigns => 1, end => '2027-11-02T00:00:00Z' ],
         [ campaigns => 1, budget => undef ], [ campaigns => 1, budget => { amount_cents => 5000.000001, hard_cap => 1.6 } ],

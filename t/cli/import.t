@@ -108,9 +108,10 @@ like $err, qr{^nginx-ads: cannot create no/where\.json}, 'is reported';
 my $full = {
     version    => 1,
     placements => [
-        { id => 'a-side', name => 'Side', status => 'active', width => 300, height => 250, types => [], select => 'price', floor_cents => 12.345678 },
+        { id => 'a-side', name => 'Side', status => 'active', width => 300, height => 250, types => [], select => 'price', floor_cents => 12.345678,
+            viewable => { share => 0.29, seconds => 60 } },
         { id => 'home-top', name => "Home, \x{201c}top\x{201d}", status => 'active', width => 728, height => 90, types => ['image', 'html'],
-            select => 'weight', floor_cents => 0 }],
+            select => 'weight', floor_cents => 0, viewable => { share => undef, seconds => 1 } }],
     campaigns => [{
         id => 7, name => 'Autumn', advertiser => 'acme', status => 'active', timezone => 'America/New_York',
         start => '2026-11-01T00:00:00Z', end => '2027-11-01T00:00:00Z',

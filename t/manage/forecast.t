@@ -147,9 +147,9 @@ is_deeply [ map { $_->{key} } rows('--by', 'device', '--limit', 1) ], ['mobile']
 
 run('report', '--by', 'creative', '--campaign', 1, '--format', 'csv');
 is $out, <<'CSV', 'CSV that no spreadsheet takes for a formula';
-creative,name,requests,unfilled,fill_rate,serves,impressions,viewables,viewable_rate,clicks,ctr,conversions,invalid,spend_cents,ecpm_cents
-31,"A ""good"", one",,,,0,10000,0,0,20,0.002,0,7,10000,1000
-32,'=1+1,,,,50,0,0,,0,,3,0,0,
+creative,name,requests,unfilled,fill_rate,serves,impressions,viewables,viewable_rate,clicks,ctr,conversions,invalid,spend_cents,ecpm_cents,viewable_share,viewable_seconds
+31,"A ""good"", one",,,,0,10000,0,0,20,0.002,0,7,10000,1000,,
+32,'=1+1,,,,50,0,0,,0,,3,0,0,,,
 CSV
 run('report', '--by', 'creative', '--campaign', 'Autumn');
 like $out, qr/^CREATIVE +NAME +SERVES +IMPRESSIONS +VIEWABLE +CLICKS +CTR +CONVERSIONS +INVALID +SPEND +ECPM$/m, 'a table';
@@ -209,6 +209,24 @@ is report()->{total}{fill_rate}, 0.803571, 'but the total has them';
 run('report', '--by', 'placement');
 like $out, qr/^PLACEMENT +NAME +REQUESTS +FILL +SERVES/m, 'a column for people';
 like $out, qr/^side +75 +80\.0% +50 /m, 'with the rate';
+
+# ---- what makes an ad viewable -------------------------------------------------------------------
+
+$pg->run(q{INSERT INTO ads.placements (id, width, height) VALUES ('home-top', 728, 90), ('footer', 970, 250)});
+is_deeply [ map { join ' ', $_->{key}, $_->{viewable_share} // 'none', $_->{viewable_seconds} // 'none' } @{ report('--by', 'placement')->{rows} } ],
+    [ 'home-top 0.5 1', 'side none none', 'footer 0.3 1' ], 'by the size of the placement; unknown of one that has left the catalog';
+$pg->run(q{UPDATE ads.placements SET viewable_share = 0.75, viewable_seconds = 2 WHERE id = 'home-top'});
+$pg->run(q{INSERT INTO ads.event_hours VALUES ('2026-11-16T10:00:00Z', 1, 12, 31, 'home-top', 'US', 'mobile', 'viewable', '', 5005, 0)});
+is_deeply [ map { join ' ', map { $_ // 'none' } @$_{qw(key key2 viewable_share viewable_seconds)} } @{ report('--by', 'day,placement', '--from', '2026-11-16')->{rows} } ],
+    [ '2026-11-16 home-top 0.75 2', '2026-11-16 side none none' ], 'in two dimensions';
+run('report', '--by', 'placement');
+like $out, qr/^PLACEMENT +NAME .* VIEWABLE +THRESHOLD +CLICKS/m, 'a column for people';
+like $out, qr/^home-top .* 25\.0% +75% 2s /m, 'beside the rate';
+like $out, qr/^side .* - +- /m, 'which may be none';
+is report('--by', 'country', '--placement', 'home-top')->{rows}[0]{viewable_share}, 0.75, 'of one placement';
+run('report', '--by', 'campaign');
+unlike $out, qr/THRESHOLD/, 'and nothing where there is none';
+$pg->run(q{DELETE FROM ads.placements; DELETE FROM ads.event_hours WHERE type = 'viewable'});
 
 # ---- delivery in lists ---------------------------------------------------------------------------
 

@@ -194,6 +194,10 @@ done('creative', 'update', 1, '--impression-url', '');
 ok !exists done('creative', 'show', 1)->{impression_url}, 'an address is taken away';
 done('placement', 'update', 'home-top', '--floor', '0.12');
 is done('placement', 'show', 'home-top')->{floor_cents}, 12, 'a placement changes';
+done('placement', 'update', 'home-top', '--viewable-share', '0.60', '--viewable-seconds', 2);
+is_deeply done('placement', 'show', 'home-top')->{viewable}, { share => 0.6, seconds => 2 }, 'and what makes an ad viewable there';
+done('placement', 'update', 'home-top', '--viewable-share', 'none');
+is_deeply done('placement', 'show', 'home-top')->{viewable}, { share => undef, seconds => 2 }, 'or by the size of the ad';
 done('advertiser', 'update', 'acme', '--name', 'Acme Corp');
 is campaign(1)->{advertiser}, 'Acme Corp', 'an advertiser is renamed with its campaigns';
 

@@ -70,7 +70,7 @@ $ngx->start;
 my $token = qr/[\w-]{96}/;
 sub plain {
     my ($body) = @_;
-    $body =~ s{<page-spot data-inserted="[0-9a-f]{16}" data-type="(\w+)" data-width="\d+" data-height="\d+" data-creative="\d+" data-impression="/spot/impression\?t=$token" data-viewable="/spot/viewable\?t=$token" data-click="/spot/click\?t=$token"([^>]*)>(.*?)</page-spot>}{[$1$2]}gs;
+    $body =~ s{<page-spot data-inserted="[0-9a-f]{16}" data-type="(\w+)" data-width="\d+" data-height="\d+" data-creative="\d+" data-viewable-share="0\.5" data-viewable-seconds="1" data-impression="/spot/impression\?t=$token" data-viewable="/spot/viewable\?t=$token" data-click="/spot/click\?t=$token"([^>]*)>(.*?)</page-spot>}{[$1$2]}gs;
     return $body;
 }
 my $filled = <<'E';

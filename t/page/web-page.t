@@ -40,7 +40,7 @@ is $ngx->get($url{click})->{status}, 302, 'and the click';
 my ($example) = $section =~ /^```html\n(<page-spot data-inserted.*?)^```/ms or die 'no example';
 my $shape = sub { return $_[0] =~ /<page-spot[^>]*>/ ? $& =~ s/="[^"]*"//gr : 'none' };
 is $shape->($got->{body}), $shape->($example), 'it looks as the example does';
-is_deeply [ sort map { /^\| (`data-.*?) \|/ ? $1 =~ /`(data-\w+)`/g : () } split /\n/, ($section =~ /^### Inserted markup\n(.*)/ms)[0] ],
+is_deeply [ sort map { /^\| (`data-.*?) \|/ ? $1 =~ /`(data-[\w-]+)`/g : () } split /\n/, ($section =~ /^### Inserted markup\n(.*)/ms)[0] ],
     [ sort grep { /^data-/ } split /[ >]/, $shape->($got->{body}) ], 'each attribute is explained';
 
 $ngx->stop;

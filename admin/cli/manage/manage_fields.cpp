@@ -107,6 +107,9 @@ constexpr auto kPlacement = std::to_array<Field>({
     {"--types", "types", As::list, "LIST", "image, html, native, tag; none: all"},
     {"--select", "select", As::text, "NAME", "Selection among ad groups: weight or price"},
     {"--floor", "floor_cents", As::money, "AMOUNT", "Minimum eCPM, such as 0.50"},
+    {"--viewable-share", "viewable.share", As::number, "N",
+     "Share of an ad in view that makes it viewable, such as 0.6; none: by its size"},
+    {"--viewable-seconds", "viewable.seconds", As::number, "N", "For how long, 1 to 60 (1)"},
 });
 
 constexpr auto kExperiment = std::to_array<Field>({

@@ -49,10 +49,17 @@ std::string change(double now, double before) {
 
 // ---- text ----
 
-std::vector<std::string> cells_of(const Figures& figures, const Figures* before, bool filled,
-                                  const std::string& currency) {
+// Which columns the table has beside those that all have.
+struct Columns {
+    bool filled;      // of requests
+    bool previous;    // of the period before
+    bool thresholds;  // of what makes an ad viewable
+};
+
+std::vector<std::string> cells_of(const Figures& figures, const Figures* before,
+                                  const Columns& columns, const std::string& currency) {
     std::vector<std::string> cells;
-    if (filled) {
+    if (columns.filled) {
         cells = {grouped(figures.requests.value_or(0)), percent(figures.fill_rate, 1)};
     }
     cells.insert(cells.end(), {grouped(figures.serves), grouped(figures.impressions)});
@@ -61,10 +68,16 @@ std::vector<std::string> cells_of(const Figures& figures, const Figures* before,
                                    change(static_cast<double>(figures.impressions),
                                           static_cast<double>(before->impressions))});
     }
-    cells.insert(cells.end(),
-                 {percent(figures.viewable_rate, 1), grouped(figures.clicks),
-                  percent(figures.click_rate, 2), grouped(figures.conversions),
-                  grouped(figures.invalid), rounded_money(figures.spend_cents, currency)});
+    cells.push_back(percent(figures.viewable_rate, 1));
+    if (columns.thresholds) {
+        cells.push_back(figures.viewable_share && figures.viewable_seconds
+                            ? fmt::format("{} {}s", percent(figures.viewable_share, 0),
+                                          *figures.viewable_seconds)
+                            : std::string(kNothing));
+    }
+    cells.insert(cells.end(), {grouped(figures.clicks), percent(figures.click_rate, 2),
+                               grouped(figures.conversions), grouped(figures.invalid),
+                               rounded_money(figures.spend_cents, currency)});
     if (before != nullptr) {
         cells.insert(cells.end(), {rounded_money(before->spend_cents, currency),
                                    change(figures.spend_cents, before->spend_cents)});
@@ -74,8 +87,8 @@ std::vector<std::string> cells_of(const Figures& figures, const Figures* before,
     return cells;
 }
 
-std::vector<std::string> heads_of(const std::vector<std::string>& dimensions, bool filled,
-                                  bool previous) {
+std::vector<std::string> heads_of(const std::vector<std::string>& dimensions,
+                                  const Columns& columns) {
     std::vector<std::string> heads;
     for (const auto& dimension : dimensions) {
         heads.push_back(upper(dimension));
@@ -83,15 +96,19 @@ std::vector<std::string> heads_of(const std::vector<std::string>& dimensions, bo
             heads.push_back("NAME");
         }
     }
-    if (filled) {
+    if (columns.filled) {
         heads.insert(heads.end(), {"REQUESTS", "FILL"});
     }
     heads.insert(heads.end(), {"SERVES", "IMPRESSIONS"});
-    if (previous) {
+    if (columns.previous) {
         heads.insert(heads.end(), {"BEFORE", "CHANGE"});
     }
-    heads.insert(heads.end(), {"VIEWABLE", "CLICKS", "CTR", "CONVERSIONS", "INVALID", "SPEND"});
-    if (previous) {
+    heads.push_back("VIEWABLE");
+    if (columns.thresholds) {
+        heads.push_back("THRESHOLD");
+    }
+    heads.insert(heads.end(), {"CLICKS", "CTR", "CONVERSIONS", "INVALID", "SPEND"});
+    if (columns.previous) {
         heads.insert(heads.end(), {"SPENT BEFORE", "CHANGE OF SPEND"});
     }
     heads.push_back("ECPM");
@@ -104,12 +121,16 @@ void show_table(const Options& options, const Report& report) {
         return;
     }
     const auto dimensions = report_dimensions(options.query.by);
-    const bool filled = std::any_of(report.rows.begin(), report.rows.end(),
-                                    [](const ReportRow& row) { return row.now.requests; });
+    const auto any = [&](auto has) {
+        return std::any_of(report.rows.begin(), report.rows.end(), has);
+    };
     const bool previous = options.query.previous;
-    Grid grid(heads_of(dimensions, filled, previous));
-    grid.spare({"INVALID", "CONVERSIONS", "SERVES", "VIEWABLE", "SPENT BEFORE", "BEFORE", "ECPM",
-                "CTR", "REQUESTS"});
+    const Columns columns{
+        any([](const ReportRow& row) { return row.now.requests.has_value(); }), previous,
+        any([](const ReportRow& row) { return row.now.viewable_share.has_value(); })};
+    Grid grid(heads_of(dimensions, columns));
+    grid.spare({"THRESHOLD", "INVALID", "CONVERSIONS", "SERVES", "VIEWABLE", "SPENT BEFORE",
+                "BEFORE", "ECPM", "CTR", "REQUESTS"});
     for (const auto& row : report.rows) {
         std::vector<std::string> cells;
         for (size_t i = 0; i < dimensions.size(); i++) {
@@ -120,14 +141,14 @@ void show_table(const Options& options, const Report& report) {
             }
         }
         const auto figures =
-            cells_of(row.now, previous ? &row.before : nullptr, filled, report.currency);
+            cells_of(row.now, previous ? &row.before : nullptr, columns, report.currency);
         cells.insert(cells.end(), figures.begin(), figures.end());
         grid.add(std::move(cells));
     }
-    const auto total = cells_of(report.total.now, previous ? &report.total.before : nullptr, filled,
-                                report.currency);
+    const auto total = cells_of(report.total.now, previous ? &report.total.before : nullptr,
+                                columns, report.currency);
     std::vector<std::string> foot = {"total"};
-    foot.resize(heads_of(dimensions, filled, previous).size() - total.size());
+    foot.resize(heads_of(dimensions, columns).size() - total.size());
     foot.insert(foot.end(), total.begin(), total.end());
     grid.foot(std::move(foot));
     grid.print();
@@ -156,17 +177,19 @@ std::string csv_number(const std::optional<T>& number) {
 }
 
 std::string csv_figures(const Figures& f) {
-    return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_number(f.requests),
+    return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_number(f.requests),
                        csv_number(f.unfilled), csv_number(f.fill_rate), f.serves, f.impressions,
                        f.viewables, csv_number(f.viewable_rate), f.clicks, csv_number(f.click_rate),
-                       f.conversions, f.invalid, f.spend_cents, csv_number(f.ecpm_cents));
+                       f.conversions, f.invalid, f.spend_cents, csv_number(f.ecpm_cents),
+                       csv_number(f.viewable_share), csv_number(f.viewable_seconds));
 }
 
 void show_csv(const Options& options, const Report& report) {
-    constexpr std::string_view kFigures[] = {
-        "requests",  "unfilled",      "fill_rate", "serves", "impressions",
-        "viewables", "viewable_rate", "clicks",    "ctr",    "conversions",
-        "invalid",   "spend_cents",   "ecpm_cents"};
+    constexpr std::string_view kFigures[] = {"requests",      "unfilled",       "fill_rate",
+                                             "serves",        "impressions",    "viewables",
+                                             "viewable_rate", "clicks",         "ctr",
+                                             "conversions",   "invalid",        "spend_cents",
+                                             "ecpm_cents",    "viewable_share", "viewable_seconds"};
     std::string head;
     for (const auto& dimension : report_dimensions(options.query.by)) {
         std::string column = dimension;

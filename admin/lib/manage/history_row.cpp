@@ -49,6 +49,8 @@ constexpr auto kColumns = std::to_array<Column>({
     {"ad_groups", "languages", "targeting.languages"},
     {"creatives", "policy", ""},
     {"placements", "floor_micro", "floor_cents", Form::money},
+    {"placements", "viewable_share", "viewable.share"},
+    {"placements", "viewable_seconds", "viewable.seconds"},
 });
 
 struct Table {

@@ -38,11 +38,15 @@ enum Column {
     kInvalid,
     kSpend,
     kEcpm,
+    kViewableShare,
+    kViewableSeconds,
 };
 constexpr const char* kReport =
     "SELECT key, name, key2, name2, requests, unfilled, fill_rate, serves, impressions, "
-    "viewables, viewable_rate, clicks, ctr, conversions, invalid, spend_cents, ecpm_cents "
-    "FROM ads.report($1, $2, $3, $4, $5, $6, $7, $8::interval) LIMIT nullif($9::bigint, 0)";
+    "viewables, viewable_rate, clicks, ctr, conversions, invalid, spend_cents, ecpm_cents, "
+    "viewable_share, viewable_seconds FROM ads.report($1, $2, $3, $4, $5, $6, $7, $8::interval) "
+    "LIMIT "
+    "nullif($9::bigint, 0)";
 
 bool is_day(std::string_view text) {
     return text.size() == 10 && catalog::parse_date(fmt::format("{}T00:00:00Z", text));
@@ -74,7 +78,9 @@ Figures figures_of(const Rows& rows, size_t row) {
             .conversions = count(kConversions),
             .invalid = count(kInvalid),
             .spend_cents = rows.real(row, kSpend),
-            .ecpm_cents = rate(kEcpm)};
+            .ecpm_cents = rate(kEcpm),
+            .viewable_share = rate(kViewableShare),
+            .viewable_seconds = maybe(kViewableSeconds)};
 }
 
 std::vector<ReportKey> keys_of(const Rows& rows, size_t row) {

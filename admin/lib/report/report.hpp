@@ -41,6 +41,8 @@ struct Figures {
     uint64_t invalid = 0;
     double spend_cents = 0;
     std::optional<double> ecpm_cents;
+    std::optional<double> viewable_share;  // what makes an ad viewable in the row's placement
+    std::optional<uint64_t> viewable_seconds;
 };
 
 struct ReportKey {

@@ -41,6 +41,8 @@ json_t* figures_json(const Figures& f, json_t* object) {
     set("invalid", number_json(f.invalid));
     set("spend_cents", json_real(f.spend_cents));
     set("ecpm_cents", number_or_null(f.ecpm_cents));
+    set("viewable_share", number_or_null(f.viewable_share));
+    set("viewable_seconds", number_or_null(f.viewable_seconds));
     return object;
 }
 

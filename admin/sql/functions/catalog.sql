@@ -29,7 +29,7 @@ DECLARE
 BEGIN
     RETURN QUERY SELECT 'placement', p.id, json_build_object('id', p.id, 'name', p.name, 'status', p.status,
         'width', p.width, 'height', p.height, 'types', p.types, 'select', p."select",
-        'floor_cents', ads.cents(p.floor_micro))::text
+        'floor_cents', ads.cents(p.floor_micro), 'viewable', json_build_object('share', p.viewable_share, 'seconds', p.viewable_seconds))::text
     FROM ads.placements p WHERE placements IS NULL OR p.id = ANY (placements)
     ORDER BY p.id COLLATE "C";
 
@@ -175,7 +175,8 @@ STABLE LANGUAGE sql SET search_path = pg_catalog, ads, pg_temp SET jit = off AS 
 SELECT ads.document_head() || substr(json_build_object(
     'placements', coalesce((
         SELECT json_agg(json_build_object('id', p.id, 'name', p.name, 'status', p.status, 'width', p.width,
-            'height', p.height, 'types', p.types, 'select', p."select", 'floor_cents', ads.cents(p.floor_micro))
+            'height', p.height, 'types', p.types, 'select', p."select", 'floor_cents', ads.cents(p.floor_micro),
+            'viewable', json_build_object('share', p.viewable_share, 'seconds', p.viewable_seconds))
             ORDER BY p.id COLLATE "C")
         FROM ads.placements p WHERE $2), '[]'),
     'campaigns', coalesce((

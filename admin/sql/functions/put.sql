@@ -13,16 +13,20 @@ LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp SET enable_seqscan =
 DECLARE
     written bigint;
 BEGIN
-    INSERT INTO ads.placements AS p (id, name, status, width, height, types, "select", floor_micro)
+    INSERT INTO ads.placements AS p (id, name, status, width, height, types, "select", floor_micro, viewable_share,
+                                      viewable_seconds)
     VALUES (document ->> 'id', coalesce(document ->> 'name', ''),
             coalesce(document ->> 'status', 'active')::ads.placement_status,
             coalesce((document ->> 'width')::int, 0), coalesce((document ->> 'height')::int, 0),
             ads.texts(document -> 'types')::ads.creative_type[],
             coalesce(document ->> 'select', 'weight')::ads.selection,
-            coalesce(ads.micro(document -> 'floor_cents'), 0))
+            coalesce(ads.micro(document -> 'floor_cents'), 0),
+            trim_scale((document -> 'viewable' ->> 'share')::numeric),
+            coalesce((document -> 'viewable' ->> 'seconds')::smallint, 1))
     ON CONFLICT (id) DO UPDATE SET
         name = excluded.name, status = excluded.status, width = excluded.width, height = excluded.height,
-        types = excluded.types, "select" = excluded."select", floor_micro = excluded.floor_micro;
+        types = excluded.types, "select" = excluded."select", floor_micro = excluded.floor_micro,
+        viewable_share = excluded.viewable_share, viewable_seconds = excluded.viewable_seconds;
     GET DIAGNOSTICS written = ROW_COUNT;
     RETURN written > 0;
 END $$;

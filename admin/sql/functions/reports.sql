@@ -61,16 +61,20 @@ $$;
 -- They are of valid events, except for invalid and requests; rates are null where the divisor is 0.
 -- Requests are counted by placement and hour only, so requests and the fill rate are given for
 -- total, placement, day and hour without a campaign, and null otherwise.
+-- viewable_share and viewable_seconds are those of the placement, null where a row has none; the
+-- share is null also if it depends on the size of the ad.
 --
 -- Days and hours are those of the time zone; if its offset is not whole hours, an hour belongs to
 -- the day in which it begins. With a shift, the figures are of the period that lies so far back,
 -- but its days and hours are named as those of the current period.
-CREATE OR REPLACE FUNCTION ads.report(by text, since timestamptz, until timestamptz, campaign bigint DEFAULT NULL,
+DROP FUNCTION IF EXISTS ads.report(text, timestamptz, timestamptz, bigint, text, text, text, interval);
+CREATE FUNCTION ads.report(by text, since timestamptz, until timestamptz, campaign bigint DEFAULT NULL,
                            zone text DEFAULT 'UTC', advertiser text DEFAULT NULL, placement text DEFAULT NULL,
                            shift interval DEFAULT '0')
 RETURNS TABLE (key text, name text, key2 text, name2 text, requests bigint, unfilled bigint, fill_rate numeric,
                serves bigint, impressions bigint, viewables bigint, viewable_rate numeric, clicks bigint, ctr numeric,
-               conversions bigint, invalid bigint, spend_cents numeric, ecpm_cents numeric)
+               conversions bigint, invalid bigint, spend_cents numeric, ecpm_cents numeric, viewable_share numeric,
+               viewable_seconds smallint)
 STABLE LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
@@ -95,7 +99,9 @@ BEGIN
            s.requests, s.unfilled, round((s.requests - s.unfilled)::numeric / nullif(s.requests, 0), 6),
            s.serves, s.impressions, s.viewables, round(s.viewables::numeric / nullif(s.impressions, 0), 6),
            s.clicks, round(s.clicks::numeric / nullif(s.impressions, 0), 6), s.conversions, s.invalid,
-           ads.cents(s.micro), round(s.micro::numeric / 1000 / nullif(s.impressions, 0), 4)
+           ads.cents(s.micro), round(s.micro::numeric / 1000 / nullif(s.impressions, 0), 4),
+           coalesce(p.viewable_share, CASE WHEN p.width * p.height >= 242500 THEN 0.3 WHEN p.width > 0 THEN 0.5 END),
+           p.viewable_seconds
     FROM (SELECT g.key, g.key2,
                  CASE WHEN fillable THEN coalesce(sum(g.requests), 0)::bigint END AS requests,
                  CASE WHEN fillable THEN coalesce(sum(g.unfilled), 0)::bigint END AS unfilled,
@@ -130,6 +136,8 @@ BEGIN
                         AND (of_placement IS NULL OR p.placement = of_placement)) r
                 GROUP BY 1, 2) g
           GROUP BY 1, 2) s
+    LEFT JOIN ads.placements p
+        ON p.id = CASE 'placement' WHEN first THEN s.key WHEN second THEN s.key2 ELSE of_placement END
     WINDOW same AS (PARTITION BY s.key)
     ORDER BY CASE WHEN first = ANY (timely) THEN s.key END, sum(s.micro) OVER same DESC,
              sum(s.impressions) OVER same DESC, length(s.key), s.key COLLATE "C",

@@ -5,7 +5,6 @@ import {absolute, page, type Ad, type Viewable} from './page.js';
 import {render} from './render.js';
 
 const usual: Viewable = {share: 0.5, seconds: 1};
-const large = 242_500;  // square pixels, from which less will do
 
 const sheet = (rules: string): CSSStyleSheet => {
   const made = new CSSStyleSheet();
@@ -214,7 +213,7 @@ export class PageSpot extends Base {
 
   // An ad that nginx has inserted is measured; no request is made for it.
   #adopt(): boolean {
-    const {inserted, type, impression, viewable, width, height, creative} = this.dataset;
+    const {inserted, type, impression, viewable, viewableShare, viewableSeconds, creative} = this.dataset;
     if (inserted === undefined) {
       return false;
     }
@@ -222,7 +221,7 @@ export class PageSpot extends Base {
     if (inserted) {
       this.ad = {
         placement: this.placement, creative: Number(creative), impression_url: impression, viewable_url: viewable,
-        viewable: Number(width) * Number(height) >= large ? {share: 0.3, seconds: 1} : usual,
+        viewable: {share: Number(viewableShare), seconds: Number(viewableSeconds)},
       } as Ad;
       this.#label(page.label);
       // The children may be still to come.

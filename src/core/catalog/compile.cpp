@@ -87,6 +87,8 @@ private:
         record.status = p.status;
         record.select = p.select;
         record.floor = p.floor;
+        record.viewable_percent = static_cast<uint8_t>(p.viewable_percent);
+        record.viewable_seconds = static_cast<uint8_t>(p.viewable_seconds);
         slugs_.number(p.id);  // its index
         placements_.push_back(record);
     }

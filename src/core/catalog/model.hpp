@@ -27,7 +27,9 @@ struct Placement {
     uint32_t height = 0;
     std::vector<CreativeType> types;  // empty: all
     Select select = Select::weight;
-    MicroCents floor = 0;  // eCPM: per thousand impressions
+    MicroCents floor = 0;           // eCPM: per thousand impressions
+    uint32_t viewable_percent = 0;  // of an ad's pixels; 0: by its size
+    uint32_t viewable_seconds = 1;
 };
 
 struct Budget {

@@ -1,5 +1,7 @@
 // The document as a whole, its placements and its campaigns. Ad groups,
 // creatives and experiments are in the files named after them.
+#include <cmath>
+
 #include "core/base/hash.hpp"
 #include "core/catalog/calendar.hpp"
 #include "core/catalog/currency.hpp"
@@ -10,6 +12,22 @@ namespace ads::catalog {
 namespace {
 
 constexpr size_t kMaxDocument = size_t{256} << 20;
+
+void read_viewable(const Node& node, Placement& placement) {
+    Object object(node);
+    const Node share = object.get("share");
+    if (const auto value = read_number(share)) {
+        const double percent = *value * 100;
+        if (*value >= kMinViewableShare && *value <= kMaxViewableShare &&
+            std::abs(percent - std::round(percent)) < 1e-9) {
+            placement.viewable_percent = static_cast<uint32_t>(std::lround(percent));
+        } else {
+            share.expected("a number from 0.01 to 1 with at most 2 decimals");
+        }
+    }
+    set(placement.viewable_seconds, read_integer(object.get("seconds"), 1, kMaxViewableSeconds));
+    object.done();
+}
 
 void read_placement(const Node& node, Context& context, size_t index, Placement& placement) {
     Object object(node);
@@ -39,6 +57,7 @@ void read_placement(const Node& node, Context& context, size_t index, Placement&
     drop_repeats(placement.types);
     set(placement.select, read_enum<Select>(object.get("select")));
     set(placement.floor, read_money(object.get("floor_cents")));
+    read_viewable(object.get("viewable"), placement);
     object.done();
 }
 

@@ -205,6 +205,18 @@ Shape placement() {
                     "by the highest eCPM."});
     keys.push_back({"floor_cents", money(), "50", "0",
                     "Minimum eCPM (cents per thousand impressions) of ad groups to serve."});
+    keys.push_back(
+        {"viewable",
+         object(
+             {{"share",
+               between("number", kMinViewableShare, kMaxViewableShare),
+               "0.6",
+               {},
+               "Share of the ad's pixels in view, with at most 2 decimals. Default: 0.5, and 0.3 "
+               "for ads of at least 242,500 square pixels."},
+              {"seconds", integer(1, kMaxViewableSeconds), "2", "1",
+               "How long it is in view without a break."}}),
+         "{\"share\": 0.6}", "{}", "What makes an ad viewable."});
     return object(keys);
 }
 

@@ -18,8 +18,8 @@ void put_tracking(Out& out, std::string_view name, std::string_view base,
 }  // namespace
 
 size_t insertion_size(const Image& image, const Ad& ad, const AdUrls& urls) noexcept {
-    // 190 characters of names, the size, the type and the creative.
-    return 256 + 3 * (urls.base.size() + kTokenChars) + html_size(image, ad, urls);
+    // 250 characters of names, the size, the type, the creative and the viewable time.
+    return 320 + 3 * (urls.base.size() + kTokenChars) + html_size(image, ad, urls);
 }
 
 void render_attributes(Out& out, const Image& image, const Ad& ad, const AdUrls& urls) noexcept {
@@ -34,6 +34,10 @@ void render_attributes(Out& out, const Image& image, const Ad& ad, const AdUrls&
     out.number(size.height);
     out.put("\" data-creative=\"");
     out.number(image.creatives()[ad.pick.creative].id);
+    out.put("\" data-viewable-share=\"");
+    put_viewable_share(out, image, ad);
+    out.put("\" data-viewable-seconds=\"");
+    out.number(image.placements()[ad.pick.placement].viewable_seconds);
     put_tracking(out, "impression", urls.base, Ad::text(ad.impression));
     put_tracking(out, "viewable", urls.base, Ad::text(ad.viewable));
     put_tracking(out, "click", urls.base, Ad::text(ad.click));

@@ -23,9 +23,10 @@ constexpr std::string_view kDocumentTail = "</body></html>";
 // A large ad is viewable with less of it in view, as the Media Rating Council has it.
 constexpr uint32_t kLargeArea = 242'500;
 
-void put_viewable(Out& out, AdSize size) noexcept {
-    out.put(size.width * size.height >= kLargeArea ? ",\"viewable\":{\"share\":0.3,\"seconds\":1}"
-                                                   : ",\"viewable\":{\"share\":0.5,\"seconds\":1}");
+uint32_t viewable_percent(const PlacementRecord& placement, AdSize size) noexcept {
+    return placement.viewable_percent != 0          ? placement.viewable_percent
+           : size.width * size.height >= kLargeArea ? 30
+                                                    : 50;
 }
 
 // Markup is not for the page itself.
@@ -57,8 +58,11 @@ void put_ad(Out& out, const Image& image, const Ad& ad, const AdUrls& urls) noex
     out.put(",\"height\":");
     out.number(size.height);
     out.put(image.text(creative.json_tail));
-    put_viewable(out, size);
-    out.put(",\"impression_url\":\"");
+    out.put(",\"viewable\":{\"share\":");
+    put_viewable_share(out, image, ad);
+    out.put(",\"seconds\":");
+    out.number(image.placements()[ad.pick.placement].viewable_seconds);
+    out.put("},\"impression_url\":\"");
     put_url(out, urls.base, "impression", Ad::text(ad.impression));
     out.put("\",\"click_url\":\"");
     put_url(out, urls.base, "click", Ad::text(ad.click));
@@ -157,6 +161,20 @@ AdSize size_of(const Image& image, const Ad& ad) noexcept {
     const auto& placement = image.placements()[ad.pick.placement];
     return creative.width != 0 ? AdSize{creative.width, creative.height}
                                : AdSize{placement.width, placement.height};
+}
+
+void put_viewable_share(Out& out, const Image& image, const Ad& ad) noexcept {
+    const uint32_t percent =
+        viewable_percent(image.placements()[ad.pick.placement], size_of(image, ad));
+    if (percent == 100) {
+        out.put('1');
+        return;
+    }
+    out.put("0.");
+    out.put(static_cast<char>('0' + percent / 10));
+    if (percent % 10 != 0) {
+        out.put(static_cast<char>('0' + percent % 10));
+    }
 }
 
 void render_creative(Out& out, const Image& image, const Ad& ad, const AdUrls& urls) noexcept {

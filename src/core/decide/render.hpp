@@ -59,6 +59,9 @@ struct AdSize {
 };
 AdSize size_of(const Image& image, const Ad& ad) noexcept;
 
+// The share of its pixels with which the ad is viewable, as a decimal: "0.5".
+void put_viewable_share(Out& out, const Image& image, const Ad& ad) noexcept;
+
 // The same as a document without margins, for a frame.
 void render_document(Out& out, const Image& image, const Ad& ad, const AdUrls& urls) noexcept;
 

@@ -234,6 +234,8 @@ struct PlacementRecord {
     uint8_t types = 0;  // bit per CreativeType
     PlacementStatus status = PlacementStatus::active;
     Select select = Select::weight;
+    uint8_t viewable_percent = 0;  // 0: by the ad's size
+    uint8_t viewable_seconds = 1;
     MicroCents floor = 0;
     uint32_t tier_end[kTiers] = {};  // positions are ordered by tier
     Slice<uint32_t> groups;          // position → group
@@ -313,7 +315,7 @@ struct ImageHead {
     Slice<uint32_t> creative_table;   // by id
 };
 
-inline constexpr uint64_t kImageMagic = 0x3730'656d'6973'6461;  // changes with the layout
+inline constexpr uint64_t kImageMagic = 0x3830'656d'6973'6461;  // changes with the layout
 
 class Image {
 public:

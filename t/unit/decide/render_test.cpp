@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "core/decide/insert.hpp"
 #include "decide_catalog.hpp"
 
 namespace {
@@ -221,6 +222,44 @@ TEST_F(Render, TokensAreOfTheirTypeAndPrice) {
     check(Ad::text(ad.impression), EventType::impression, kMicroPerCent);
     check(Ad::text(ad.viewable), EventType::viewable, 0);
     check(Ad::text(ad.click), EventType::click, kMicroPerCent);
+}
+
+TEST(Viewable, APlacementMayHaveTermsOfItsOwn) {
+    const auto terms = [](std::string_view placement) {
+        Decider d(document({campaign(1, {group(2, "", creative(3))})}, std::string(placement)));
+        Page page;
+        Tally tally;
+        d.serve(page, tally);
+        const Ad ad{.pick = page.picks()[0], .serve = 1};
+        const Ad ads[] = {ad};
+        char memory[4096];
+        Out json(memory, sizeof memory);
+        render_json(json, d.image(), ads, {"/spot/"});
+        std::string text(json.text());
+        const size_t at = text.find("\"viewable\":");
+        text = text.substr(at, text.find('}', at) + 1 - at);
+        Out attributes(memory, sizeof memory);
+        render_attributes(attributes, d.image(), ad, {"/spot/"});
+        std::string tag(attributes.text());
+        const size_t begin = tag.find("data-viewable-share=");
+        return text + " " + tag.substr(begin, tag.find(" data-impression") - begin);
+    };
+    const auto of = [](const std::string& share, const std::string& seconds = "1") {
+        return "\"viewable\":{\"share\":" + share + ",\"seconds\":" + seconds +
+               "} data-viewable-share=\"" + share + "\" data-viewable-seconds=\"" + seconds + "\"";
+    };
+    EXPECT_EQ(terms(R"({"id": "p"})"), of("0.5"));
+    EXPECT_EQ(terms(R"({"id": "p", "width": 970, "height": 249})"), of("0.5"));
+    EXPECT_EQ(terms(R"({"id": "p", "width": 970, "height": 250})"), of("0.3"));
+    EXPECT_EQ(terms(R"({"id": "p", "width": 970, "height": 250, "viewable": {"share": 0.6}})"),
+              of("0.6"));
+    EXPECT_EQ(terms(R"({"id": "p", "width": 970, "height": 250, "viewable": {"seconds": 60}})"),
+              of("0.3", "60"));
+    EXPECT_EQ(terms(R"({"id": "p", "viewable": {"share": null, "seconds": 2}})"), of("0.5", "2"));
+    EXPECT_EQ(terms(R"({"id": "p", "viewable": {"share": 0.01}})"), of("0.01"));
+    EXPECT_EQ(terms(R"({"id": "p", "viewable": {"share": 0.29}})"), of("0.29"));
+    EXPECT_EQ(terms(R"({"id": "p", "viewable": {"share": 0.99}})"), of("0.99"));
+    EXPECT_EQ(terms(R"({"id": "p", "viewable": {"share": 1}})"), of("1"));
 }
 
 TEST_F(Render, JsonHasTheFieldsOfTheContract) {
