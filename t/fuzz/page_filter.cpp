@@ -31,7 +31,8 @@ constexpr std::string_view kFilled = "[AD]";
 
 std::list<std::unique_ptr<char[]>> pool;  // each allocation in memory of its own
 FuzzedDataProvider* choices = nullptr;
-Work held = nullptr;
+RequestHandler held = nullptr;
+size_t deferred = 0;                                      // slots that wait for the fleet
 alignas(Worker) std::byte worker_memory[sizeof(Worker)];  // never looked into
 RequestCtx request_ctx;
 
@@ -89,7 +90,7 @@ RequestCtx* context(ngx_http_request_t*) noexcept {
     return &request_ctx;
 }
 
-ngx_int_t RequestQueue::hold(ngx_http_request_t*, RequestCtx*, Work then) noexcept {
+ngx_int_t RequestQueue::hold(ngx_http_request_t*, RequestCtx*, RequestHandler then) noexcept {
     check(held == nullptr);
     held = then;
     return NGX_DONE;
@@ -101,8 +102,16 @@ bool declare_slots(PageCtx&, std::string_view) noexcept {
 
 void count_page(PageResult) noexcept {}
 
-bool fill_slots(PageCtx& page) noexcept {
-    for (size_t i = 0; i < page.slot_count; i++) {
+PageHold fill_slots(PageCtx& page) noexcept {
+    deferred = std::exchange(page.slot_count, 0);
+    return choices->ConsumeBool() ? PageHold::fleet : fill_waiting(page);
+}
+
+PageHold fill_waiting(PageCtx& page) noexcept {
+    if (choices->ConsumeIntegralInRange(0, 3) == 3) {
+        return PageHold::fleet;  // for the slots with other key-values
+    }
+    for (size_t i = 0; i < deferred; i++) {
         PageSlot& slot = page.slots[i];
         check(slot.text ==
               std::string_view(reinterpret_cast<char*>(slot.buffer->pos),
@@ -110,9 +119,8 @@ bool fill_slots(PageCtx& page) noexcept {
         const ngx_str_t text = copy(page.r->pool, kFilled);
         replace_text(*slot.buffer, view(text));
     }
-    page.decided += page.slot_count;
-    page.slot_count = 0;
-    return choices->ConsumeBool();  // whether events must be written
+    page.decided += std::exchange(deferred, 0);
+    return choices->ConsumeBool() ? PageHold::write : PageHold::none;
 }
 
 }  // namespace ads::ngx
@@ -196,6 +204,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     choices = &source;
     client = {};
     held = nullptr;
+    request_ctx.handler = nullptr;
 
     ngx_pool_t memory{};
     ngx_event_t write{};
@@ -220,9 +229,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::list<Part> parts;
     size_t flushes = 0;
     const auto go_on = [&] {
-        if (held != nullptr) {
-            check(ctx.waiting);
-            std::exchange(held, nullptr)(*Worker::current(), &r, &request_ctx);
+        check(ctx.waiting == (held != nullptr || request_ctx.handler != nullptr));
+        if (ctx.waiting) {
+            RequestHandler& next = held != nullptr ? held : request_ctx.handler;
+            std::exchange(next, nullptr)(*Worker::current(), &r, &request_ctx);
         }
     };
     for (size_t at = 0, last = 0; last == 0;) {
@@ -274,7 +284,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         }
     }
     // The client takes the rest.
-    while (held != nullptr || !client.waiting.empty() || ctx.in != nullptr) {
+    while (ctx.waiting || !client.waiting.empty() || ctx.in != nullptr) {
         go_on();
         take(SIZE_MAX);
         check(take_in(ctx, nullptr) != NGX_ERROR);

@@ -38,8 +38,8 @@ void note_sent(PageCtx& page) noexcept {
     page.out_end = &page.out;
 }
 
-// The events are written.
-static ngx_int_t go_on(Worker&, ngx_http_request_t* r, RequestCtx*) noexcept {
+// The events are written, or there are none.
+ngx_int_t go_on(Worker&, ngx_http_request_t* r, RequestCtx*) noexcept {
     ngx_connection_t* c = r->connection;
     PageCtx& page = *page_of(r);
     page.waiting = false;
@@ -56,6 +56,49 @@ static ngx_int_t go_on(Worker&, ngx_http_request_t* r, RequestCtx*) noexcept {
         ngx_post_event(c->write, &ngx_posted_events);
     }
     return NGX_DONE;
+}
+
+void wait(PageCtx& page) noexcept {
+    page.waiting = true;
+    page.r->connection->buffered |= kBuffered;
+}
+
+// The slots at hand are as they will be sent.
+void end_fill(PageCtx& page) noexcept {
+    if (page.ends) {
+        count_page(page.result);
+    }
+    if (page.state == PageState::known && page.header != nullptr) {
+        off_t length = 0;
+        for (const ngx_chain_t* link = page.out; link != nullptr; link = link->next) {
+            length += ngx_buf_size(link->buf);
+        }
+        page.r->headers_out.content_length_n = length;
+    }
+}
+
+// Has the page wait; false if it need not.
+bool wait_for(PageCtx& page, PageHold hold) noexcept;
+
+// The fleet has answered.
+ngx_int_t fill_again(Worker& worker, ngx_http_request_t* r, RequestCtx* ctx) noexcept {
+    PageCtx& page = *page_of(r);
+    return wait_for(page, fill_waiting(page)) ? NGX_DONE : go_on(worker, r, ctx);
+}
+
+bool wait_for(PageCtx& page, PageHold hold) noexcept {
+    if (hold == PageHold::fleet) {
+        context(page.r)->handler = fill_again;
+        wait(page);
+        return true;
+    }
+    end_fill(page);
+    if (hold == PageHold::write) {
+        Worker::current()->requests.hold(page.r, context(page.r), go_on);
+        wait(page);
+        return true;
+    }
+    return false;
 }
 
 }  // namespace
@@ -219,16 +262,9 @@ ngx_int_t send_out(PageCtx& page) noexcept {
     return rc;
 }
 
-ngx_int_t wait_for_write(PageCtx& page) noexcept {
-    Worker* worker = Worker::current();
-    RequestCtx* ctx = context(page.r);
-    if (worker == nullptr || ctx == nullptr) {
-        return NGX_ERROR;
-    }
-    worker->requests.hold(page.r, ctx, go_on);
-    page.waiting = true;
-    page.r->connection->buffered |= kBuffered;
-    return NGX_AGAIN;
+ngx_int_t fill_and_send(PageCtx& page, bool ends) noexcept {
+    page.ends = ends;
+    return wait_for(page, fill_slots(page)) ? NGX_AGAIN : send_out(page);
 }
 
 }  // namespace ads::ngx

@@ -32,8 +32,9 @@ ngx_int_t send_header(PageCtx& page) noexcept;
 
 ngx_int_t send_out(PageCtx& page) noexcept;
 
-// Sends when the events of the ads are written.
-ngx_int_t wait_for_write(PageCtx& page) noexcept;
+// Fills the slots at hand and sends what has been read, when that may be. `ends`: nothing of the
+// page follows.
+ngx_int_t fill_and_send(PageCtx& page, bool ends) noexcept;
 
 // Those of our buffers that are written can be used again.
 void free_written(PageCtx& page) noexcept;
@@ -41,7 +42,7 @@ void free_written(PageCtx& page) noexcept;
 // The next buffers of a page that comes in parts, or none: the client can take more.
 ngx_int_t take_in(PageCtx& page, ngx_chain_t* in) noexcept;
 
-// Reads what has come, and sends it, or holds it until its events are written.
+// Reads what has come, and sends it, or holds it until its slots may be sent.
 ngx_int_t read_in(PageCtx& page) noexcept;
 
 ngx_int_t add_known_pages(ngx_conf_t* cf);

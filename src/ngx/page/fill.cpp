@@ -1,5 +1,7 @@
 // Which ads the slots of a page get.
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "core/base/bytes.hpp"
 #include "core/decide/insert.hpp"
@@ -86,6 +88,7 @@ class Fill {
 public:
     Fill(PageCtx& page, Worker& worker, RequestCtx* ctx, std::span<const KeyValue> keys) noexcept
         : page_(page),
+          generation_(worker.catalog.generation()),
           image_(worker.catalog.image()),
           urls_(view(loc_conf(page.r)->base), view(loc_conf(page.r)->tag_base)),
           request_(worker, page.r, ctx) {
@@ -94,26 +97,44 @@ public:
         }
     }
 
-    // False if nothing is decided.
+    // False if it waits for the fleet.
     bool run(const Slots& slots) noexcept {
         add_declared();
-        for (const PageSlot* slot : slots) {
+        for (PageSlot* slot : slots) {
             assign(*slot);
         }
-        if (!placements_.empty() && !decide()) {
-            return false;
+        if (placements_.empty()) {
+            return true;
+        }
+        add_page(page_, request_);
+        if (request_.ctx->limited) {
+            refuse_ads(request_, placements_);
+            finish();
+            return true;
+        }
+        request_.may_wait = true;
+        return decide();
+    }
+
+    // The same when the fleet has answered.
+    bool run_again() noexcept { return decide(); }
+
+    // Whether the catalog is another than when it began, in which placements have other numbers.
+    bool is_stale() const noexcept { return request_.worker.catalog.generation() != generation_; }
+
+    // Puts back the slots that are not filled.
+    void drop(Slots& slots) noexcept {
+        if (FleetDecision* decision = std::exchange(request_.ctx->fleet, nullptr)) {
+            abandon(decision);
         }
         for (const auto& [slot, index] : slots_) {
-            render(*slot, index);
+            slots.push_back(slot);
         }
-        keep_ready();
-        page_.decided += slots_.size() + ready_;
-        return slots_.size() + ready_ > 0;
     }
 
 private:
     struct Assigned {
-        const PageSlot* slot;
+        PageSlot* slot;
         size_t index;  // of its placement
     };
 
@@ -131,7 +152,7 @@ private:
         page_.declared->open.clear();
     }
 
-    void assign(const PageSlot& slot) noexcept {
+    void assign(PageSlot& slot) noexcept {
         const uint32_t placement = placement_of(image_, slot);
         if (placement == kNone || use_ready(slot, image_.placements()[placement].hash)) {
             return;
@@ -155,7 +176,7 @@ private:
         for (auto& ready : page_.declared->ready) {
             if (ready.placement == hash && !ready.used) {
                 ready.used = true;
-                ready_++;
+                note_decided(1);
                 write(slot, slot.text.size() + ready.attributes.size() + ready.content.size(),
                       [&](Out& out, const SlotText& text) {
                           render_slot(out, text, ready.attributes, ready.content);
@@ -167,19 +188,37 @@ private:
     }
 
     bool decide() noexcept {
-        add_page(page_, request_);
-        if (request_.ctx->limited) {
-            refuse_ads(request_, placements_);
-        } else if (decide_ads(request_, placements_) != Decided::done) {
-            return false;
+        switch (decide_ads(request_, placements_)) {
+            case Decided::done:
+                finish();
+                return true;
+            case Decided::waits:
+                return false;
+            case Decided::failed:
+                break;
         }
+        return true;
+    }
+
+    void finish() noexcept {
         if (page_.visitor == nullptr) {
             if (auto* visitor = pnew<Visitor>(page_.r->pool)) {
                 *visitor = request_.visitor;
                 page_.visitor = visitor;
             }
         }
-        return true;
+        for (const auto& [slot, index] : slots_) {
+            render(*slot, index);
+        }
+        keep_ready();
+        note_decided(slots_.size());
+    }
+
+    void note_decided(size_t slots) noexcept {
+        page_.decided += slots;
+        if (slots > 0) {
+            page_.result = PageResult::decided;
+        }
     }
 
     // The ad for the placement; nullptr if there is none.
@@ -199,7 +238,7 @@ private:
     template <class F>
     void write(const PageSlot& slot, size_t room, F f) noexcept {
         auto* memory = static_cast<char*>(ngx_pnalloc(page_.r->pool, room));
-        if (memory == nullptr) {
+        if (memory == nullptr || slot.text.empty()) {
             return;
         }
         Out out(memory, room);
@@ -247,16 +286,75 @@ private:
     }
 
     PageCtx& page_;
+    const uint64_t generation_;
     const Image& image_;
     AdUrls urls_;
     AdRequest request_;
     FixedVector<uint32_t, kMaxSlots> placements_;  // to be decided
     FixedVector<bool, kMaxSlots> taken_;           // by a slot at hand
     FixedVector<Assigned, kMaxSlots> slots_;
-    size_t ready_ = 0;  // slots whose ads were decided before
 };
 
 }  // namespace
+
+// The slots at hand: those with the same key-values are decided together, one set after the other.
+class PageFill {
+public:
+    PageFill(PageCtx& page, Worker& worker, RequestCtx* ctx, std::span<PageSlot> slots) noexcept
+        : page_(page), worker_(worker), ctx_(ctx), served_before_(ctx->served_count) {
+        for (PageSlot& slot : slots) {
+            read_keys(page, slot);
+            rest_.push_back(&slot);
+        }
+    }
+
+    PageHold run() noexcept {
+        do {
+            // First those that have none: so are declared placements decided.
+            const auto keys = set_ ? rest_[0]->keys : std::span<const KeyValue>();
+            const Slots alike = take_alike(rest_, keys);
+            if (!set_.emplace(page_, worker_, ctx_, keys).run(alike)) {
+                keep_texts(alike);
+                keep_texts(rest_);
+                return PageHold::fleet;
+            }
+        } while (!rest_.empty());
+        return end();
+    }
+
+    PageHold run_again() noexcept {
+        if (!worker_.refresh()) {
+            Slots unfilled;
+            set_->drop(unfilled);
+            return end();
+        }
+        if (set_->is_stale()) {
+            set_->drop(rest_);
+        } else if (!set_->run_again()) {
+            return PageHold::fleet;
+        }
+        return rest_.empty() ? end() : run();
+    }
+
+private:
+    // What was read may be gone when the fleet has answered. Without memory, a slot has no text.
+    void keep_texts(const Slots& slots) noexcept {
+        for (PageSlot* slot : slots) {
+            slot->text = view(copy(page_.r->pool, slot->text));
+        }
+    }
+
+    PageHold end() const noexcept {
+        return ctx_->served_count > served_before_ ? PageHold::write : PageHold::none;
+    }
+
+    PageCtx& page_;
+    Worker& worker_;
+    RequestCtx* ctx_;
+    const size_t served_before_;
+    Slots rest_;  // of the sets to come
+    std::optional<Fill> set_;
+};
 
 bool declare_slots(PageCtx& page, std::string_view list) noexcept {
     if (page.declared == nullptr) {
@@ -279,27 +377,31 @@ bool declare_slots(PageCtx& page, std::string_view list) noexcept {
     return true;
 }
 
-bool fill_slots(PageCtx& page) noexcept {
+PageHold fill_slots(PageCtx& page) noexcept {
     Worker* worker = Worker::current();
     RequestCtx* ctx = context(page.r);
-    Slots slots;
-    for (size_t i = 0; i < page.slot_count; i++) {
-        read_keys(page, page.slots[i]);
-        slots.push_back(&page.slots[i]);
-    }
-    page.slot_count = 0;
+    const size_t count = std::exchange(page.slot_count, 0);
     if (worker == nullptr || ctx == nullptr || !worker->refresh()) {
-        return false;
+        return PageHold::none;
     }
-    const size_t before = ctx->served_count;
-    std::span<const KeyValue> keys;  // first none: so are declared placements decided
-    do {
-        if (Fill(page, *worker, ctx, keys).run(take_alike(slots, keys))) {
-            page.result = PageResult::decided;
-        }
-        keys = slots.empty() ? keys : slots[0]->keys;
-    } while (!slots.empty());
-    return ctx->served_count > before;
+    const std::span slots(page.slots, count);
+    if (!worker->fleet.on()) {
+        return PageFill(page, *worker, ctx, slots).run();
+    }
+    static_assert(std::is_trivially_destructible_v<PageFill>);
+    void* memory = page.fill;
+    if (memory == nullptr) {
+        memory = ngx_palloc(page.r->pool, sizeof(PageFill));
+    }
+    if (memory == nullptr) {
+        return PageHold::none;
+    }
+    page.fill = ::new (memory) PageFill(page, *worker, ctx, slots);
+    return page.fill->run();
+}
+
+PageHold fill_waiting(PageCtx& page) noexcept {
+    return page.fill->run_again();
 }
 
 }  // namespace ads::ngx

@@ -121,33 +121,22 @@ bool cut(PageCtx& page, const html::PageMap& map, ngx_buf_t& b) noexcept {
     return last != nullptr && end_buffer(page, b, last);
 }
 
-void set_length(PageCtx& page, off_t length) noexcept {
-    if (page.header != nullptr) {
-        page.r->headers_out.content_length_n = length;
-    }
-}
-
 ngx_int_t begin_known(PageCtx& page, const html::PageMap& map, ngx_chain_t* in) noexcept {
     page.state = PageState::known;
     page.next = next_body_filter;
     page.result = map.doubt ? PageResult::doubt : PageResult::no_slot;
     if (map.slots.empty()) {
         count_page(page.result);
-        set_length(page, page.length);
+        if (page.header != nullptr) {
+            page.r->headers_out.content_length_n = page.length;
+        }
         const ngx_int_t rc = send_header(page);
         return rc == NGX_OK ? next_body_filter(page.r, in) : rc;
     }
     if (!cut(page, map, *in->buf) || !declare_slots(page, map.lists)) {
         return NGX_ERROR;
     }
-    const bool holds = fill_slots(page);
-    count_page(page.result);
-    off_t length = 0;
-    for (const ngx_chain_t* link = page.out; link != nullptr; link = link->next) {
-        length += ngx_buf_size(link->buf);
-    }
-    set_length(page, length);
-    return holds ? wait_for_write(page) : send_out(page);
+    return fill_and_send(page, true);
 }
 
 // It is cut as it comes.

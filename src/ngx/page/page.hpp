@@ -64,6 +64,15 @@ enum class PageState : uint8_t {
     known,  // it was cut by its map
 };
 
+// What a page waits for before it is sent.
+enum class PageHold : uint8_t {
+    none,
+    write,  // of the events of its ads
+    fleet,  // for its frequency caps; not all slots at hand are filled yet
+};
+
+class PageFill;
+
 // A page that is being sent, as long as its request.
 struct PageCtx {
     PageCtx(ngx_http_request_t* request, const InjectConf* inject) noexcept
@@ -78,7 +87,8 @@ struct PageCtx {
     ngx_http_output_body_filter_pt next = nullptr;  // behind the filter that cuts it
     PageState state = PageState::fresh;
     PageResult result = PageResult::no_slot;
-    bool waiting = false;  // for the write of its events
+    bool waiting = false;  // for the write of its events, or for the fleet
+    bool ends = false;     // the slots at hand are its last
     bool blind = false;    // no more slots are filled
     const Visitor* visitor = nullptr;
     std::string_view url;
@@ -92,14 +102,17 @@ struct PageCtx {
     size_t slot_count = 0;
     size_t decided = 0;  // slots in all
     DeclaredSlots* declared = nullptr;
+    PageFill* fill = nullptr;  // in a fleet: of the slots at hand
 };
 
 // Notes the ids of a list with commas; false without memory.
 bool declare_slots(PageCtx& page, std::string_view list) noexcept;
 
-// Decides for all slots at hand, and fills their buffers. True if events must be written before
-// they are sent.
-bool fill_slots(PageCtx& page) noexcept;
+// Decides for all slots at hand, and fills their buffers.
+PageHold fill_slots(PageCtx& page) noexcept;
+
+// Goes on with them when the fleet has answered.
+PageHold fill_waiting(PageCtx& page) noexcept;
 
 // The outcome of the page.
 void count_page(PageResult result) noexcept;

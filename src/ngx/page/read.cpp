@@ -97,15 +97,10 @@ ngx_int_t read_in(PageCtx& page) noexcept {
         if (last && page.slot_count == 0) {
             count_page(page.result);
         } else if (last) {
-            const bool holds = fill_slots(page);
-            count_page(page.result);
-            return holds ? wait_for_write(page) : send_out(page);
+            return fill_and_send(page, true);
         }
     }
-    if (page.slot_count > 0 && fill_slots(page)) {
-        return wait_for_write(page);
-    }
-    return send_out(page);
+    return page.slot_count > 0 ? fill_and_send(page, false) : send_out(page);
 }
 
 }  // namespace ads::ngx

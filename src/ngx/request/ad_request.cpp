@@ -138,6 +138,8 @@ Decided decide_ads(AdRequest& a, std::span<const uint32_t> placements) noexcept 
     const int64_t began = timed ? monotonic_ns() : 0;
     if (a.ctx->fleet != nullptr) {
         a.known = &a.ctx->fleet->visitor;
+        a.keys.clear();
+        a.page = {};
     }
     gather(a);
     const ngx_int_t cap = loc_conf(a.r)->anonymous_cap;
