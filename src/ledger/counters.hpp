@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -241,6 +242,8 @@ struct alignas(64) GroupSlot {
 };
 
 static_assert(sizeof(GroupSlot) == kSlotBytes);
+// A new reason moves what follows it: that is another layout of the state (ledger/old_state.hpp).
+static_assert(offsetof(GroupSlot, anonymous_rights) == 264);
 
 inline size_t refusal_index(Reason reason) noexcept {
     return static_cast<size_t>(reason) - 1;
