@@ -366,7 +366,7 @@ INSERT INTO ads.daily_spend (campaign_id, day, ad_group_id, serves, spend_micro)
 SQL
 my $digest = sub {
     return join "\n", map {
-        my $row = 'to_jsonb(t)::text';
+        my $row = q{(to_jsonb(t) - '{viewable_share,viewable_seconds}'::text[])::text};    # columns that are new
         "$_ " . $old->value("SELECT count(*) || ' ' || coalesce(md5(string_agg($row, E'\\n' ORDER BY $row)), '') FROM ads.$_ t")
     } qw(advertisers placements campaigns ad_groups ad_group_placements creatives ad_events event_claims daily_spend audit_log);
 };
