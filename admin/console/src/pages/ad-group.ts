@@ -166,11 +166,11 @@ class AdGroupPage extends View {
     const diagnosis = this.why.value?.ad_groups[0];
     const node = this.node.value?.ad_groups[0];
     const may = session.may('updateAdGroup') && session.value?.role !== 'operator' && group.status !== 'archived';
-    return html`<div class="head"><h1>${group.name || `Ad group ${group.id}`}</h1>${statusChip(group.status)}<a href=${address('campaign', group.campaign)}>its campaign</a>${session.may('whyAdGroup') ? html`<a href=${address('why', group.id)}>Why is it not served more?</a>` : nothing}${this.actions(group)}</div>
+    return html`<div class="head"><h1>${group.name || `Ad group ${group.id}`}</h1>${statusChip(group.status)}<a href=${address('campaign', group.campaign)}>its campaign</a>${session.may('whyAdGroup') ? html`<a href=${address('why', group.id)}>Why is it not served more?</a>` : nothing}${session.may('createCreative') && group.status !== 'archived' ? html`<a href=${address('creative', 'new', {group: String(group.id)})}>New creative</a>` : nothing}${this.actions(group)}</div>
       <div class="columns"><section class="section"><div class="section-head"><h2>Terms</h2>${may && !this.editing ? html`<button class="quiet" @click=${() => { this.editing = true; }}>Edit<span class="unseen"> terms</span></button>` : nothing}${source(this.object)}</div>${this.editing ? this.form(group) : this.terms(group)}</section>
         <section class="section"><div class="section-head"><h2>Delivery</h2>${source(session.seesNode ? this.node : this.object)}</div>${facts([
           ...group.delivery ? [['Delivered', `${count(group.delivery.done)} of ${count(group.delivery.target)} ${group.delivery.unit}, ${share(group.delivery.delivered)}`] as [string, unknown]] : [],
-          ...node ? [['Pace', pace(paceOf(node.pace))], ['Served today', count(node.serves)], ['Impressions', count(node.impressions)], ['Clicks', count(node.clicks)]] as [string, unknown][] : [],
+          ...node ? [['Pace', pace(this.object.value?.status === 'paused' ? 'paused' : paceOf(node.pace))], ['Served today', count(node.serves)], ['Impressions', count(node.impressions)], ['Clicks', count(node.clicks)]] as [string, unknown][] : [],
         ])}${diagnosis?.causes.map(cause => html`<p class="notice">${sentence(cause.what)} <span class="dim">${sentence(cause.remedy)}</span></p>`) ?? nothing}</section></div>`;
   }
 }

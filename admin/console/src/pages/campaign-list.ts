@@ -57,12 +57,16 @@ class CampaignList extends View {
     return (this.rows.value ?? []).filter(campaign => campaign.status === 'active').map(campaign => {
       const node = this.onNode(campaign.id);
       const d = campaign.delivery;
-      const word = node?.stopped ? 'stopped' : node?.budget ? paceOf(node.pace) : paceOfShares(d?.delivered ?? null, d?.aim ?? null);
       const budget = d?.budget_cents ?? null;
+      const groups = this.node.value?.ad_groups.filter(group => group.campaign === campaign.id) ?? [];
+      // Without a budget: the ad group that is furthest behind its own limit; one that is paused has no plan to be behind.
+      const behind = budget === null ? groups.filter(group => group.limits.some(({ideal}) => ideal > 0)).sort((a, b) => (a.pace.utilization ?? 1) - (b.pace.utilization ?? 1))[0] : undefined;
+      const word = node?.stopped ? 'stopped' : node?.budget ? paceOf(node.pace) : behind ? paceOf(behind.pace) : paceOfShares(d?.delivered ?? null, d?.aim ?? null);
+      const spent = d?.spent_cents ?? (groups.length ? groups.reduce((sum, group) => sum + group.spend_cents, 0) : null);
       return {
         id: campaign.id, name: campaign.name || `Campaign ${campaign.id}`, advertiser: campaign.advertiser ?? '', word,
         delivered: d?.delivered ?? null, aim: d?.aim ?? null,
-        progress: budget === null ? `${money(d?.spent_cents ?? 0, this.currency())} today` : `${money(d!.spent_cents)} of ${money(budget, this.currency())}${d!.of === 'day' ? ' today' : ''}`,
+        progress: budget === null ? spent === null ? '–' : `${money(spent, this.currency())} today` : `${money(d!.spent_cents)} of ${money(budget, this.currency())}${d!.of === 'day' ? ' today' : ''}`,
         risk: budget === null || d!.aim === null ? 0 : Math.max(0, (d!.aim - (d!.delivered ?? 0)) * budget),
         end: campaign.end ? Date.parse(campaign.end) : null,
       };
@@ -125,7 +129,7 @@ class CampaignList extends View {
     const ends: Column<Row> = {name: 'Ends', by: row => row.end, wide: true, cell: row => row.end === null ? 'open' : row.end < Date.now() ? 'ended' : `in ${span((row.end - Date.now()) / 1000)}`};
     return [
       {name: 'Campaign', by: row => row.name, cell: row => html`<a href="#/campaign/${row.id}">${row.name}</a>${row.advertiser ? html`<span class="cell-note">${row.advertiser}</span>` : nothing}`},
-      {name: 'Pace', by: row => order[row.word], cell: row => html`${pace(row.word)}${(row.word === 'under' || row.word === 'stopped') && (session.may('whyCampaign') || !managed) ? html` <a href=${address('why', `campaign-${row.id}`)} aria-label="Why is ${row.name} ${row.word === 'under' ? 'under pace' : 'stopped'}?">Why?</a>` : nothing}`},
+      {name: 'Pace', by: row => order[row.word], cell: row => html`${pace(row.word)}${(row.word === 'under' || row.word === 'stopped' || row.word === 'used up') && (session.may('whyCampaign') || !managed) ? html` <a href=${address('why', `campaign-${row.id}`)} aria-label="Why is ${row.name} ${row.word === 'under' ? 'under pace' : row.word}?">Why?</a>` : nothing}`},
       {name: 'Delivered', by: row => row.delivered, cell: row => html`${row.progress}${row.delivered === null ? nothing : bar(row.delivered, row.aim, row.word)}`},
       {name: 'At risk', number: true, wide: true, title: 'what even delivery would have brought by now, and this campaign has not', by: row => row.risk, cell: row => row.risk > 0 ? money(row.risk) : '–'},
       ...managed ? [{name: 'At the end', number: true, title: 'if the last 7 days continue', cell: (row: Row) => this.atEnd(row)} satisfies Column<Row>, ends] : [],

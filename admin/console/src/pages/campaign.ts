@@ -1,5 +1,5 @@
 // A campaign: will it deliver, what is in it, who changed it; and the edits of every day.
-import {count, day, dayIn, hourIn, money, plural, share, span} from '../core/format.ts';
+import {count, day, dayIn, hourIn, money, plural, ratio, share, span} from '../core/format.ts';
 import {live} from '../core/live.ts';
 import type {HistoryEdit} from '../core/http.ts';
 import {poll, type Poll} from '../core/poll.ts';
@@ -48,15 +48,15 @@ interface ExperimentRow {
 }
 
 const seldom = 15_000;
-const hours = ['12am', '', '', '', '', '', '6am', '', '', '', '', '', '12pm', '', '', '', '', '', '6pm', '', '', '', '', '', '12am'];
 
 /** The day that an instant is the first after, in a time zone: an end of midnight is the end of the day before. */
 const lastDay = (end: string, timezone: string) => dayIn(Date.parse(end) - 1000, timezone);
 
 class CampaignPage extends View {
-  static override properties = {campaign: {}, editing: {state: true}};
+  static override properties = {campaign: {}, editing: {}};
   declare campaign: string;
-  declare private editing: '' | 'budget' | 'flight';
+  /** What is being edited, which the address may say: 'budget' or 'flight'. */
+  declare editing: string;
   private node!: Poll<NodeStatus>;
   private object!: Poll<CampaignRow>;
   private forecast!: Poll<Forecast>;
@@ -213,7 +213,7 @@ class CampaignPage extends View {
     const marks: Mark[] = (this.edits.value ?? []).map(edit => ({...edit, fields: edit.changes.filter(({object}) => object === 'campaign').flatMap(({fields}) => fields)})).filter(entry => entry.fields.length > 0 && dayIn(Date.parse(entry.at), timezone) === begin)
       .map(entry => ({x: hourIn(Date.parse(entry.at), timezone), text: `${entry.actor}: ${entry.fields.map(({field}) => field).join(', ')}`}));
     const all = [...x, 24];
-    const labelled = (value: number) => Number.isInteger(value) ? hours[value] || `${String(value).padStart(2, '0')}:00` : `${String(Math.floor(value)).padStart(2, '0')}:${String(Math.round(value % 1 * 60)).padStart(2, '0')}`;
+    const labelled = (value: number) => Number.isInteger(value) ? `${String(value).padStart(2, '0')}:00` : `${String(Math.floor(value)).padStart(2, '0')}:${String(Math.round(value % 1 * 60)).padStart(2, '0')}`;
     return html`${chart({
       finding, name: 'Spend of the day by hour', x: all, xName: `Hour, ${timezone}`, xText: labelled, ticks: [0, 6, 12, 18, 24], range: [0, 24], height: 220, marks,
       text: value => money(value, this.currency), yText: value => money(value).replace(/\.00$/, ''),
@@ -233,7 +233,7 @@ class CampaignPage extends View {
     const mayFlight = may && session.value?.role !== 'operator';
     const edit = (what: 'budget' | 'flight') => html`<button class="quiet" @click=${() => { this.editing = what; }}>Edit<span class="unseen"> ${what}</span></button>`;
     const {budget} = campaign;
-    if (this.editing) {
+    if (this.editing === 'budget' ? may && (budget || mayFlight) : this.editing === 'flight' && mayFlight) {
       return editForm(this.editing === 'budget' ? this.budgetEdit(campaign) : this.flightEdit(campaign));
     }
     return facts([
@@ -270,7 +270,7 @@ class CampaignPage extends View {
         columns: [
           {name: 'Ad group', by: row => row.name, cell: row => html`<a href=${address('ad-group', row.id)}>${row.name || `Ad group ${row.id}`}</a><span class="cell-note">${row.id}${row.price ? `, ${row.price.model} ${money(row.price.amount_cents)}` : ''}</span>`},
           {name: 'Status', cell: row => statusChip(row.status)},
-          {name: 'Pace', cell: row => node.get(row.id) ? pace(paceOf(node.get(row.id)!.pace)) : '–'},
+          {name: 'Pace', cell: row => row.status === 'paused' ? pace('paused') : node.get(row.id) ? pace(paceOf(node.get(row.id)!.pace)) : '–'},
           {name: 'Delivered', by: row => row.delivery?.delivered, cell: row => row.delivery ? html`${count(row.delivery.done)} of ${count(row.delivery.target)} ${row.delivery.unit}${bar(row.delivery.delivered, row.delivery.aim)}` : html`<span class="dim">no limit of its own</span>`},
           ...session.seesNode ? [{name: 'Served today', number: true, wide: true, cell: (row: GroupRow) => served(row.id)}] : [],
           {name: 'Do', doing: true, cell: row => html`${may('whyAdGroup') ? html`<a href=${address('why', row.id)}>Why?</a>` : nothing}
@@ -278,7 +278,7 @@ class CampaignPage extends View {
             ${row.status === 'paused' && may('resumeAdGroup') ? html`<button class="quiet" @click=${() => void act('resume', {kind: 'ad-group', id: row.id, name: row.name})}>Resume</button>` : nothing}`},
         ],
       }) : waiting(this.groups)}</section>
-      <section class="section"><div class="section-head"><h2>Creatives</h2><span class="dim">last 7 days</span>${source(this.creatives)}</div>
+      <section class="section"><div class="section-head"><h2>Creatives</h2><span class="dim">last 7 days</span>${session.may('createCreative') && groups?.length && this.object.value?.status !== 'archived' ? html`<a href=${address('creative', 'new', groups.length === 1 ? {group: String(groups[0]!.id)} : {})}>New creative</a>` : nothing}${source(this.creatives)}</div>
       ${this.creatives.value ? table({
         caption: 'Creatives of the campaign', rows: this.creatives.value, identify: row => row.id, empty: 'It has no creatives yet.',
         columns: [
@@ -286,7 +286,7 @@ class CampaignPage extends View {
           {name: 'Status', cell: row => statusChip(row.status)},
           {name: 'Impressions', number: true, by: row => row.delivery.impressions, cell: row => count(row.delivery.impressions)},
           {name: 'Clicks', number: true, by: row => row.delivery.clicks, cell: row => count(row.delivery.clicks)},
-          {name: 'CTR', number: true, by: row => row.delivery.ctr, cell: row => share(row.delivery.ctr, 2)},
+          {name: 'CTR', number: true, by: row => row.delivery.ctr, cell: row => share(row.delivery.ctr ?? ratio(row.delivery.clicks, row.delivery.impressions), 2)},
         ],
       }) : waiting(this.creatives)}</section>
       ${this.experiments.value?.length ? html`<section class="section"><div class="section-head"><h2>Experiments</h2>${source(this.experiments)}</div>${table({

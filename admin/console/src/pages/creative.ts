@@ -191,9 +191,9 @@ class CreativePage extends View {
         columns: [
           {name: 'Creative', by: row => row.name ?? '', cell: row => html`<a href=${address('creative', row.id)}>${row.name || `Creative ${row.id}`}</a><span class="cell-note">${row.id}, ${row.type}${row.width ? `, ${row.width}×${row.height}` : ''}</span>`},
           {name: 'Status', by: row => row.status, cell: row => statusChip(row.status)},
-          {name: 'Ad group', by: row => row.ad_group, cell: row => row.ad_group},
+          {name: 'Ad group', by: row => row.ad_group, cell: row => session.may('getAdGroup') ? html`<a href=${address('ad-group', row.ad_group)}>${row.ad_group}</a>` : row.ad_group},
           {name: 'Impressions', number: true, by: row => row.delivery.impressions, cell: row => count(row.delivery.impressions)},
-          {name: 'CTR', number: true, by: row => row.delivery.ctr, cell: row => share(row.delivery.ctr, 2)},
+          {name: 'CTR', number: true, by: row => row.delivery.ctr, cell: row => share(row.delivery.ctr ?? ratio(row.delivery.clicks, row.delivery.impressions), 2)},
         ],
       }) : waiting(this.list)}</section>`;
   }

@@ -33,7 +33,7 @@ export interface Page {
 const all: Page[] = [
   {name: 'today', title: 'Today', menu: 'ads', node: true, render: () => html`<page-today></page-today>`},
   {name: 'campaigns', title: 'Campaigns', menu: 'ads', operation: 'listCampaigns', render: route => html`<page-campaigns .status=${route.query.get('status') ?? ''} .search=${route.query.get('search') ?? ''}></page-campaigns>`},
-  {name: 'campaign', title: 'Campaign', node: true, operation: 'getCampaign', render: route => html`<page-campaign .campaign=${route.id}></page-campaign>`},
+  {name: 'campaign', title: 'Campaign', node: true, operation: 'getCampaign', render: route => html`<page-campaign .campaign=${route.id} .editing=${route.query.get('edit') ?? ''}></page-campaign>`},
   {name: 'ad-group', title: 'Ad group', operation: 'getAdGroup', render: route => html`<page-ad-group .group=${route.id} .focused=${route.query.get('edit') ?? ''}></page-ad-group>`},
   {name: 'why', title: 'Why', menu: 'ads', node: true, operation: 'why', render: route => html`<page-why .of=${route.id}></page-why>`},
   {name: 'placement', title: 'Placements', menu: 'ads', node: true, operation: 'listPlacements', render: route => html`<page-placement .placement=${route.id}></page-placement>`},
