@@ -21,7 +21,7 @@ const signs: Record<string, {what: (value: string) => string; remedy: string}> =
     remedy: 'Too high: pages do not show the ads they request, or lose pixels. Too low: pixels reach another node than serves.',
   },
   pixel_delay_s: {what: value => `half of the impressions come ${value} s or more after their serve; below 30 s is healthy`, remedy: 'Ads are fetched long before they are shown, or the network is slow.'},
-  limits_passed: {what: value => `${value} budgets or caps are exceeded`, remedy: 'nginx-ads pacing shows which. A lower budget or a stop in the middle of the day does this, and it goes at midnight.'},
+  limits_passed: {what: value => `${value === '1' ? '1 budget or cap is' : `${value} budgets or caps are`} exceeded`, remedy: 'nginx-ads pacing shows which. A lower budget or a stop in the middle of the day does this, and it goes at midnight.'},
 };
 
 export const nodeProblems = (node: NodeStatus): Problem[] => {

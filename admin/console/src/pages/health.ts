@@ -107,7 +107,7 @@ class HealthPage extends View {
       ['Written', count(events['written'])],
       ['Lost', html`${count(events['dropped'])} ${events['dropped'] ? html`<span class="chip alert">lost</span>` : ''}`],
       ['Counted once', `${count(events['duplicate'])} repeated tokens were not counted again`],
-      ['In the spool', `${count(spool.segments)} segments, ${bytes(spool.bytes)}`],
+      ['In the spool', `${plural(spool.segments, 'segment')}, ${bytes(spool.bytes)}`],
       ['Slowest write', spool.slow_writes ? `${spool.longest_write_ms} ms, ${count(spool.slow_writes)} of 100 ms or more` : 'below 100 ms'],
       ['Sent to PostgreSQL', postgres ? `${count(postgres.shipped)}; ${count(postgres.quarantined)} refused` : 'not configured: events stay in the spool'],
     ])}</section>`;

@@ -68,11 +68,11 @@ const pagesOf: Record<string, string> = {campaign: 'campaign', ad_group: 'ad-gro
 const remedyLink = (cause: Cause): TemplateResult | typeof nothing => {
   const page = pagesOf[cause.object.kind];
   const route = page && session.may(operations[page]!);
-  const field = page === 'ad-group' ? fieldOf(cause) : '';
+  const field = page === 'ad-group' ? fieldOf(cause) : page === 'campaign' && ['budget', 'flight'].includes(cause.reason) ? cause.reason : '';
   return route ? html`<a href=${address(page!, cause.object.id, field ? {edit: field} : {})}>Change it</a>` : html`<span></span>`;
 };
 
-const extents = {all: 'enough alone to keep it from being served', some: 'keeps some requests from it', maybe: 'may keep requests from it'};
+const extents = {all: 'Enough alone to keep it from being served', some: 'Keeps some requests from it', maybe: 'May keep requests from it'};
 
 /** The way of the requests that it could have had, from all to clicks. */
 export const funnel = (counts: Counts): TemplateResult => {
@@ -84,38 +84,43 @@ export const funnel = (counts: Counts): TemplateResult => {
   const about = (n: number, estimate: boolean) => `${estimate ? '~' : ''}${count(n)}`;
   let left = all;
   const sampled = counts.refused.some(one => one.estimate);
-  const rows: {name: unknown; left: number; lost: number; estimate: boolean; of: number | null; reasons: Counts['refused']}[] =
-    [{name: 'Opportunities', left: all, lost: 0, estimate: sampled, of: null, reasons: []}];
+  const rows: {name: unknown; left: number; lost: number; estimate: boolean; of: number | null; base: string; reasons: Counts['refused']}[] =
+    [{name: 'Opportunities', left: all, lost: 0, estimate: sampled, of: null, base: '', reasons: []}];
   for (const stage of stages) {
     const here = counts.refused.filter(one => (reasons[one.reason]?.stage ?? 'Draw') === stage && one.count > 0).sort((a, b) => b.count - a.count);
     const lost = here.reduce((sum, one) => sum + one.count, 0);
     left -= lost;
-    rows.push({name: `after ${stage.toLowerCase()}`, left, lost, estimate: here.some(one => one.estimate) || (sampled && stage === 'Targeting'), of: null, reasons: here});
+    rows.push({name: `after ${stage.toLowerCase()}`, left, lost, estimate: here.some(one => one.estimate) || (sampled && stage === 'Targeting'), of: null, base: '', reasons: here});
   }
-  const then: [string, number, number][] = [['Served', counts.serves, all], ['Impressions', counts.impressions, counts.serves], ['Viewable', counts.viewables, counts.impressions], ['Clicks', counts.clicks, counts.impressions]];
+  const then: [string, number, number, string][] = [['Served', counts.serves, all, 'opportunities'], ['Impressions', counts.impressions, counts.serves, 'what was served'], ['Viewable', counts.viewables, counts.impressions, 'impressions'], ['Clicks', counts.clicks, counts.impressions, 'impressions']];
   return html`${table({
     caption: `Of ${count(all)} opportunities, ${count(counts.serves)} were served`, limit: 20,
-    rows: [...rows, ...then.map(([name, n, of]) => ({name: html`<b>${name}</b>`, left: n, lost: 0, estimate: false, of: ratio(n, of), reasons: [] as Counts['refused']}))],
+    rows: [...rows, ...then.map(([name, n, of, base]) => ({name: html`<b>${name}</b>`, left: n, lost: 0, estimate: false, of: ratio(n, of), base, reasons: [] as Counts['refused']}))],
     columns: [
       {name: 'Stage', cell: row => row.name},
       {name: 'Left', number: true, cell: row => about(row.left, row.estimate)},
       {name: '', wide: true, cell: row => bar(row.left / all)},
-      {name: 'Lost here', cell: row => row.lost ? html`<b>${about(row.lost, row.estimate)}</b>${row.reasons.map(one => html`<span class="cell-note">${about(one.count, one.estimate)} ${one.reason}: ${reasons[one.reason]?.what ?? ''}</span>`)}` : row.of !== null ? html`<span class="dim">${share(row.of)} of the step before</span>` : ''},
+      {name: 'Lost here', cell: row => row.lost ? html`<b>${about(row.lost, row.estimate)}</b>${row.reasons.map(one => html`<span class="cell-note">${about(one.count, one.estimate)} ${one.reason}: ${reasons[one.reason]?.what ?? ''}</span>`)}` : row.of !== null ? html`<span class="dim">${share(row.of)} of ${row.base}</span>` : ''},
     ],
   })}
   ${sampled ? html`<p class="dim">~ is scaled from one request in 64.</p>` : nothing}`;
 };
 
-const whatIf = (counts: Counts, group: number): TemplateResult => {
+const whatIf = (counts: Counts, group: number, causes: Cause[] = []): TemplateResult => {
   const list = counts.refused.filter(one => one.count > 0).sort((a, b) => b.count - a.count);
   const all = counts.serves + list.reduce((sum, one) => sum + one.count, 0);
   if (list.length === 0 && all > 0) {
-    return html`<p class="notice">It was served for every request that it could have had. Only more of these would help: more placements, more traffic, or a longer flight.</p>`;
+    return causes.some(({extent}) => extent === 'all') ? html`<p class="notice">What stands above. No refused request has been counted yet: targeting is counted from one request in 64.</p>`
+      : html`<p class="notice">It was served for every request that it could have had. Only more of these would help: more placements, more traffic, or a longer flight.</p>`;
   }
+  // What is used up may be the campaign's, and is changed there.
+  const budget = causes.find(({object, reason}) => object.kind === 'campaign' && reason === 'budget');
+  const place = (reason: string): string | undefined => reason === 'cap' && budget && session.may('getCampaign') ? address('campaign', budget.object.id, {edit: 'budget'})
+    : !session.may('updateAdGroup') ? undefined : fields[reason] ? address('ad-group', group, {edit: fields[reason]!}) : reason === 'status' ? address('ad-group', group) : undefined;
   return table({
     caption: 'What each reason would give back at most', rows: list, identify: one => one.reason, empty: 'Nothing was refused today.',
     columns: [
-      {name: 'If you', cell: one => html`${fields[one.reason] && session.may('updateAdGroup') ? html`<a href=${address('ad-group', group, {edit: fields[one.reason]!})}>${reasons[one.reason]?.whatIf ?? one.reason}</a>` : reasons[one.reason]?.whatIf ?? one.reason}<span class="cell-note">${one.reason}</span>`},
+      {name: 'If you', cell: one => html`${place(one.reason) ? html`<a href=${place(one.reason)!}>${reasons[one.reason]?.whatIf ?? one.reason}</a>` : reasons[one.reason]?.whatIf ?? one.reason}<span class="cell-note">${one.reason}</span>`},
       {name: 'it could have at most', number: true, cell: one => html`${one.estimate ? '~' : ''}${count(one.count)} more`},
       {name: 'of its opportunities', number: true, wide: true, cell: one => share(ratio(one.count, all))},
     ],
@@ -147,20 +152,29 @@ class WhyPage extends View {
         ${d.delivery === null ? nothing : html`<span class="dim">${share(d.delivery)} of today’s plan</span>`}${source(this.why!)}</div>
       ${d.causes.length ? html`<ul class="problems">${d.causes.map(cause => html`<li class=${cause.extent === 'all' ? 'alert' : 'warning'}><span class="kind">${cause.reason}</span><span>${sentence(cause.what)} <span class="dim">${extents[cause.extent]}${cause.placements.length ? `, in ${cause.placements.join(', ')}` : ''}.</span></span>${remedyLink(cause)}<span class="remedy">${sentence(cause.remedy)}</span></li>`)}</ul>`
         : d.verdict === 'fine' ? html`<p class="notice good">Nothing is in its way.</p>` : nothing}
-      ${counts ? html`<h3 class="spaced">Today on this node${counts.day ? `, ${counts.day}` : ''}</h3>${funnel(counts)}<h3 class="spaced">What would change it</h3>${whatIf(counts, d.ad_group)}` : html`<p class="dim">How often it was refused is not known: nginx-ads api has no --status-url.</p>`}
+      ${counts ? html`<h3 class="spaced">Today on this node${counts.day ? `, ${counts.day}` : ''}</h3>${funnel(counts)}<h3 class="spaced">What would change it</h3>${whatIf(counts, d.ad_group, d.causes)}` : html`<p class="dim">How often it was refused is not known: nginx-ads api has no --status-url.</p>`}
       ${command(commandLine('why', d.ad_group))}</section>`;
   }
 
-  private all(list: Diagnosis[]): TemplateResult {
+  private all(every: Diagnosis[]): TemplateResult {
+    const list = every.filter(d => d.verdict !== 'off');
+    const off = every.filter(d => d.verdict === 'off');
     return html`<section class="section"><div class="section-head"><h2>Ad groups that deliver too little</h2><span class="dim">the worst first</span>${source(this.why!)}</div>${table({
       caption: 'Ad groups that deliver too little', rows: list, identify: d => d.ad_group, empty: 'None: all active ad groups deliver.',
       columns: [
         {name: 'Ad group', by: d => d.name, cell: d => html`<a href="#/why/${d.ad_group}">${d.name || `Ad group ${d.ad_group}`}</a><span class="cell-note">${d.campaign_name}</span>`},
         {name: 'Verdict', by: d => d.verdict, cell: d => html`<span class="chip ${d.verdict}">${verdicts[d.verdict]}</span>`},
         {name: 'Of today’s plan', number: true, by: d => d.delivery, cell: d => share(d.delivery)},
-        {name: 'First cause', cell: d => html`${d.causes[0]?.what ?? ''}<span class="cell-note">${d.causes[0]?.remedy ?? ''}</span>`},
+        {name: 'First cause', cell: d => html`${sentence(d.causes[0]?.what ?? 'nothing is in its way')}<span class="cell-note">${sentence(d.causes[0]?.remedy ?? 'only more requests that match would help')}</span>`},
       ],
-    })}${command(commandLine('why'))}</section>`;
+    })}${command(commandLine('why'))}</section>
+      ${off.length ? html`<section class="section"><div class="section-head"><h2>Not meant to be served now</h2><span class="dim">paused, or outside of the flight</span></div>${table({
+        caption: 'Ad groups that are not meant to be served now', rows: off, identify: d => d.ad_group, limit: 10,
+        columns: [
+          {name: 'Ad group', by: d => d.name, cell: d => html`<a href="#/why/${d.ad_group}">${d.name || `Ad group ${d.ad_group}`}</a><span class="cell-note">${d.campaign_name}</span>`},
+          {name: 'Because', cell: d => html`${sentence(d.causes[0]?.what ?? '')}`},
+        ],
+      })}</section>` : nothing}`;
   }
 
   private ofNode(): TemplateResult {
@@ -189,7 +203,7 @@ class WhyPage extends View {
     return html`<div class="head"><h1>${this.campaign ? `Why ${list?.[0]?.campaign_name || `campaign ${this.campaign}`} does not deliver more` : this.of ? `Why ${list?.[0]?.name || `ad group ${this.of}`} is not served more` : 'Why'}</h1>${this.of ? html`<a href="#/why">All</a>` : nothing}</div>
       ${from.value === undefined ? waiting(from) : html`
         ${this.why?.value?.warnings.map(warning => html`<p class="notice">${warning}</p>`) ?? nothing}
-        ${list ? this.of ? list.length ? list.map(d => this.diagnosis(d)) : html`<p class="notice">It has no ad groups.</p>` : this.all(list.filter(d => d.verdict !== 'off')) : this.ofNode()}`}`;
+        ${list ? this.of ? list.length ? list.map(d => this.diagnosis(d)) : html`<p class="notice">It has no ad groups.</p>` : this.all(list) : this.ofNode()}`}`;
   }
 }
 

@@ -1,13 +1,13 @@
 import {html, type TemplateResult} from 'lit';
 import type {Problem} from '../core/problems.ts';
 
-/** The causes and remedies of a diagnosis are parts of sentences. */
-export const sentence = (text: string): string => text ? text.replace(/^[a-z]/, first => first.toUpperCase()).replace(/([^.!?])$/, '$1.') : '';
+/** The causes and remedies of a diagnosis are parts of sentences; the name of a command or of a member keeps its case. */
+export const sentence = (text: string): string => text ? text.replace(/^[a-z](?![a-z_]*[-._][a-z])/, first => first.toUpperCase()).replace(/([^.!?])$/, '$1.') : '';
 
 const words = {alert: '▲ Problem', warning: '● Attention'};
 
 export const problemList = (list: Problem[], fine: string): TemplateResult => html`<ul class="problems">${list.length
-  ? list.map(({level, what, remedy, link}) => html`<li class=${level}><span class="kind">${words[level]}</span><span>${sentence(what)}</span>${link ? html`<a href=${link}>${link.startsWith('#/why') ? 'Why' : 'Details'}</a>` : html`<span></span>`}<span class="remedy">${sentence(remedy)}</span></li>`)
+  ? list.map(({level, what, remedy, link}) => html`<li class=${level}><span class="kind">${words[level]}</span><span>${sentence(what)}</span>${link && link !== location.hash ? html`<a href=${link}>${link.startsWith('#/why') ? 'Why' : 'Details'}</a>` : html`<span></span>`}<span class="remedy">${sentence(remedy)}</span></li>`)
   : html`<li class="fine"><span aria-hidden="true">✓</span> ${fine}</li>`}</ul>`;
 
 /** A figure with its name, and what it is compared with. */
