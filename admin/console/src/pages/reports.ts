@@ -3,7 +3,7 @@ import {change, count, money, share} from '../core/format.ts';
 import {withQuery} from '../core/http.ts';
 import {poll, type Poll} from '../core/poll.ts';
 import type {Figures, Report, ReportRow} from '../core/report.ts';
-import {router} from '../core/router.ts';
+import {address, router} from '../core/router.ts';
 import {session} from '../core/session.ts';
 import type {Store} from '../core/store.ts';
 import {chart} from '../ui/chart.ts';
@@ -25,6 +25,8 @@ interface Metric {
   of: (figures: Figures) => number | null;
   text: (value: number | null, currency: string | null) => string;
   usual?: boolean;
+  /** In cents. */
+  money?: boolean;
 }
 
 const metrics: Record<string, Metric> = {
@@ -38,8 +40,8 @@ const metrics: Record<string, Metric> = {
   ctr: {name: 'CTR', of: f => f.ctr, text: value => share(value, 2), usual: true},
   conversions: {name: 'Conversions', of: f => f.conversions, text: count},
   invalid: {name: 'Invalid', of: f => f.invalid, text: count},
-  spend: {name: 'Spend', of: f => f.spend_cents, text: money, usual: true},
-  ecpm: {name: 'eCPM', of: f => f.ecpm_cents, text: money, usual: true},
+  spend: {name: 'Spend', of: f => f.spend_cents, text: money, usual: true, money: true},
+  ecpm: {name: 'eCPM', of: f => f.ecpm_cents, text: money, usual: true, money: true},
 };
 const usual = Object.keys(metrics).filter(name => metrics[name]!.usual);
 
@@ -54,10 +56,16 @@ const csvField = (value: unknown): string => {
 
 export const csvOf = (report: Compare, names: readonly string[]): string => {
   const parts = report.by === 'total' ? [] : report.by.split(',');
-  const head = [...parts.flatMap(part => [part, `${part} name`]), ...names, ...report.previous ? names.map(name => `${name} before`) : []];
+  // Money in the unit of the page, not in cents.
+  const value = (name: string, figures: Figures): number | null => {
+    const plain = metrics[name]!.of(figures);
+    return plain !== null && metrics[name]!.money ? Math.round(plain * 1e4) / 1e6 : plain;
+  };
+  const titles = names.map(name => metrics[name]!.money && report.currency ? `${name} ${report.currency}` : name);
+  const head = [...parts.flatMap(part => [part, `${part} name`]), ...titles, ...report.previous ? titles.map(title => `${title} before`) : []];
   const lines = report.rows.map(row => [
     ...parts.flatMap((_, i) => i === 0 ? [row.key, row.name] : [row.key2, row.name2]),
-    ...names.map(name => metrics[name]!.of(row)), ...report.previous ? names.map(name => row.previous ? metrics[name]!.of(row.previous) : '') : [],
+    ...names.map(name => value(name, row)), ...report.previous ? names.map(name => row.previous ? value(name, row.previous) : '') : [],
   ]);
   return [head, ...lines].map(line => line.map(csvField).join(',')).join('\r\n') + '\r\n';
 };
@@ -147,10 +155,11 @@ class ReportsPage extends View {
     const parts = report.by === 'total' ? [] : report.by.split(',');
     return [
       ...parts.map((part, i): Column<Row> => ({
-        name: words[part] ?? part, by: row => String((i ? row.name2 || row.key2 : row.name || row.key) ?? ''),
+        name: (words[part] ?? part).replace(/^./, first => first.toUpperCase()), by: row => String((i ? row.name2 || row.key2 : row.name || row.key) ?? ''),
         cell: row => {
           const [key, name] = i ? [row.key2, row.name2] : [row.key, row.name];
-          return html`${name || (key === '' ? 'none' : key)}${name ? html`<span class="cell-note">${key}</span>` : nothing}`;
+          const shown = name || (key === '' ? 'none' : key);
+          return html`${part === 'campaign' && key ? html`<a href=${address('campaign', key)}>${shown}</a>` : shown}${name ? html`<span class="cell-note">${key}</span>` : nothing}`;
         },
       })),
       ...parts.length ? [] : [{name: 'All', cell: () => 'all'}],
@@ -197,7 +206,7 @@ class ReportsPage extends View {
         ${report?.error ? waiting(report) : nothing}
         ${value ? html`${this.curve(value)}${table({
           caption: `Report by ${value.by}`, rows: value.rows, columns: this.columns(value), identify: row => `${row.key}/${row.key2}`, empty: 'There are no figures in this range.', limit: 100,
-        })}${value.rows.length > 1 ? html`<p class="report-total"><b>In all:</b> ${this.names.map((name, i) => html`${i ? ', ' : ''}${metrics[name]!.name.toLowerCase()} ${metrics[name]!.text(metrics[name]!.of(value.total), name === 'spend' ? value.currency : null)}`)}</p>` : nothing}
+        })}${value.rows.length > 1 ? html`<p class="report-total"><b>In all:</b> ${this.names.map((name, i) => html`${i ? ', ' : ''}${metrics[name]!.name.replace(/^[A-Z](?=[a-z])/, first => first.toLowerCase())} ${metrics[name]!.text(metrics[name]!.of(value.total), name === 'spend' ? value.currency : null)}`)}</p>` : nothing}
           <p><button @click=${() => this.save(value)} ?disabled=${value.rows.length === 0}>Save as CSV</button></p>` : report?.error ? nothing : html`<p class="notice" aria-busy="true">Loading…</p>`}
         ${command(this.line())}</section>`;
   }
