@@ -1,11 +1,25 @@
 // What an edit changes, or has changed.
 import {html, nothing, type TemplateResult} from 'lit';
-import {money, when} from '../core/format.ts';
+import {money, when, zone} from '../core/format.ts';
 import type {Change, FieldChange, HistoryEdit} from '../core/http.ts';
 
 export type {Change, FieldChange} from '../core/http.ts';
 
-const text = (field: string, value: unknown): string => typeof value === 'number' && field.endsWith('_cents') ? money(value) : value === null || value === undefined ? 'none' : typeof value === 'string' ? value : JSON.stringify(value);
+const instant = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
+const plain = (list: unknown[]): boolean => list.every(one => typeof one === 'string' || typeof one === 'number');
+
+const text = (field: string, value: unknown): string => {
+  if (value === null || value === undefined || (Array.isArray(value) && value.length === 0)) {
+    return 'none';
+  }
+  if (typeof value === 'number') {
+    return field.endsWith('_cents') ? money(value) : String(value);
+  }
+  if (typeof value === 'string') {
+    return instant.test(value) ? `${when(value)}, ${zone}` : value;
+  }
+  return Array.isArray(value) && plain(value) ? value.join(', ') : JSON.stringify(value);
+};
 
 const fields = (list: FieldChange[]): TemplateResult => html`<ul class="diff">${list.map(({field, before, after}) => html`<li><span class="field-name">${field.replace(/_cents$/, '')}</span>
   <del>${text(field, before)}</del><span aria-hidden="true"> → </span><span class="unseen"> becomes </span><ins>${text(field, after)}</ins></li>`)}</ul>`;

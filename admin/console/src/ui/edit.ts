@@ -217,12 +217,16 @@ export const ask = (edit: Omit<Edit, 'saved' | 'cancel'>): Promise<Edited | unde
   const before = document.activeElement;
   const dialog = document.createElement('edit-dialog') as EditDialog;
   const close = (edited?: Edited) => {
+    removeEventListener('hashchange', left);
     dialog.remove();
     if (before instanceof HTMLElement) {
       before.focus();
     }
     resolve(edited);
   };
+  // Who goes back leaves the question as well.
+  const left = () => close();
+  addEventListener('hashchange', left);
   dialog.edit = {...edit, saved: edited => close(edited), cancel: () => close()};
   document.body.append(dialog);
 });

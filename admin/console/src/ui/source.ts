@@ -5,6 +5,7 @@ import type {Store} from '../core/store.ts';
 import {define, View} from './view.ts';
 
 const fresh = 3000;
+const meanings: Record<string, string> = {PostgreSQL: 'from the database, all nodes together', ads_status: 'counted by this node', ads_live: 'counted by this node, sent once per second'};
 
 class SourceNote extends View {
   static override properties = {of: {attribute: false}};
@@ -29,7 +30,7 @@ class SourceNote extends View {
     const {name, at, error} = this.of;
     const age = Date.now() - at;
     const state = at === 0 ? 'no answer yet' : age < fresh ? 'now' : `${span(age / 1000)} old`;
-    return html`<span class="source ${error ? 'stale' : ''}" title=${at ? `received at ${time(at)}` : ''}>${name} · ${error ? `${error.message}${at ? `; ${state}` : ''}` : state}</span>`;
+    return html`<span class="source ${error ? 'stale' : ''}" title=${[meanings[name], at ? `received at ${time(at)}` : ''].filter(Boolean).join('; ')}>${name} · ${error ? `${error.message}${at ? `; ${state}` : ''}` : state}</span>`;
   }
 }
 
