@@ -13,7 +13,7 @@ use AdsTest::Visitors;
 sub finish {
     my ($ngx, @allow) = @_;
     $ngx->stop;
-    is_deeply [ $ngx->problems(allow => [ qr/\[warn\].*alarming/, @allow ]) ], [], 'clean log and exit';
+    is_deeply [ $ngx->problems(allow => [ qr/\[warn\].*delivery alert/, @allow ]) ], [], 'clean log and exit';
     return;
 }
 

@@ -122,7 +122,7 @@ sub a_day_of {
     cmp_ok $spent, '>=', 0.97 * BUDGET, 'and nearly all of it';
     is row($ngx, 1)->{spend_cents}, $spent, 'spend is what was billed';
     $ngx->stop;
-    is_deeply [ $ngx->problems(allow => [qr/\[warn\].*alarming/]) ], [], 'clean log and exit';
+    is_deeply [ $ngx->problems(allow => [qr/\[warn\].*delivery alert/]) ], [], 'clean log and exit';
     return;
 }
 

@@ -62,7 +62,7 @@ my $server = locations() . <<'EOC';
 EOC
 my $ngx = AdsTest::Nginx->new(
     http => http_conf(state => 'logs/state', catalog => write_temp('full.json', $full),
-        more => "    ads_postgres 'hostaddr=127.0.0.1 port=$port dbname=ads user=edge';\n    ads_redis 127.0.0.1:$port;\n"),
+        more => "    ads_postgres 'hostaddr=127.0.0.1 port=$port dbname=ads user=edge';\n    ads_redis 127.0.0.1:$port;\n    ads_frame_origin http://frames.localhost advertiser=acme;\n"),
     server => $server . "        location = /filtered { ads_serve; ads_invalid bots=%%PREFIX%%/bots.txt; }\n",
 );
 $ngx->write_file('bots.txt', "evil\n");
@@ -247,7 +247,7 @@ subtest 'health' => sub {
 };
 $ngx->stop;
 # The test told the master to end, stop() did not: it may find nobody.
-is_deeply [ grep { !/gone before it was told to stop/ } $ngx->problems(allow => [qr/\[(?:error|warn)\].*(?:PostgreSQL|alarming|ads: redis)/]) ], [], 'clean log, exit and reports';
+is_deeply [ grep { !/gone before it was told to stop/ } $ngx->problems(allow => [qr/\[(?:error|warn)\].*(?:PostgreSQL|delivery alert|ads: redis)/]) ], [], 'clean log, exit and reports';
 
 subtest 'health without a catalog' => sub {
     my $ngx = AdsTest::Nginx->new(
@@ -279,7 +279,7 @@ subtest 'no impression after 300 serves' => sub {
     my $at = noon();
     ok wait_until(sub { clock($ngx, $at += 61_000); metrics($ngx)->{'ads_health_state{sign="serves_per_impression"}'} == 3 }, 30), 'after a minute it is an alert';
     is status_of($ngx)->{health}{serves_per_impression}{status}, 'alert', 'in the status as well';
-    is scalar(() = $ngx->error_log =~ /\[warn\].*ads: serves per impression: 300\.00, alarming/g), 1, 'and the log says so, once';
+    is scalar(() = $ngx->error_log =~ /\[warn\].*ads: delivery alert: serves per impression is 300\.00/g), 1, 'and the log says so, once';
     $ngx->stop;
 };
 

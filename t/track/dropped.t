@@ -116,7 +116,7 @@ for my $n (1 .. @limits) {
     is $walls->{clicks}{used}, $count{click}, "p$n: clicks" if $walls->{clicks};
 }
 $ngx->stop;
-is_deeply [ $ngx->problems(allow => [ qr/cannot write/, qr/\[warn\].*alarming/ ]) ], [], 'clean log and exit';
+is_deeply [ $ngx->problems(allow => [ qr/cannot write/, qr/\[warn\].*delivery alert/ ]) ], [], 'clean log and exit';
 
 # The ad group leaves the catalog after its click was billed, in the turn in which the event is
 # dropped: that is undone as well. The turn is held until the other worker has published.
@@ -153,6 +153,6 @@ is_deeply [ $ngx->problems(allow => [ qr/cannot write/, qr/\[warn\].*alarming/ ]
     is $used->(), 40, 'and is billed when it is repeated';
     $_->close for @conns, $rest;
     $ngx->stop;
-    is_deeply [ $ngx->problems(allow => [ qr/cannot write/, qr/\[warn\].*alarming/ ]) ], [], 'clean log and exit';
+    is_deeply [ $ngx->problems(allow => [ qr/cannot write/, qr/\[warn\].*delivery alert/ ]) ], [], 'clean log and exit';
 }
 done_testing;
