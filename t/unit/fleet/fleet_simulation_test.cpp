@@ -58,8 +58,8 @@ uint64_t number_in(const char* name, uint64_t otherwise) {
     return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-// Liveness is a weaker claim than safety: a run in which a process worked on a day that was over is
-// excluded (World::note_clock), and of the long form's runs one in 1,000 may fall short.
+// Liveness is a weaker claim than safety: a run in which PostgreSQL has forgotten commits is
+// excluded, and of the long form's runs one in 1,000 may fall short.
 TEST(FleetSimulation, NothingIsSpentTwiceAndWhatCanBeReachedIsReached) {
     const uint64_t from = number_in("ADS_SEED", 1);
     const uint64_t seeds = number_in("ADS_SEEDS", is_long() ? 1'000'000 : kShortSeeds);

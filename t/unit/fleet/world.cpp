@@ -348,11 +348,8 @@ void World::serve(Machine& machine, Process& self, Billing& billing, const Image
     for (const auto& wall : walls_of(image, group, EventType::impression, at, at)) {
         self.holds.push_back(wall);
     }
-    const Day today = image.day_of(image.campaign_of(image.groups()[group]), at / 1000);
-    machine.newest_day = std::max(machine.newest_day, today);
     MicroCents reserved = 0;
     const bool taken = billing.take(group, at, reserved);
-    note_clock(machine, today);
     if (!taken) {
         return;
     }
@@ -441,14 +438,6 @@ void World::expire(Machine& machine) {
                 .expire(day.times(campaign.budget_type == BudgetType::daily), at);
         }
     }
-    note_clock(machine, image.day_of(image.campaigns()[0], at / 1000));
-}
-
-// A process that was stopped over midnight, or whose clock went back over it, may take what is in
-// flight since for something old, and free it on another day: it stays taken on its own. Nothing is
-// spent twice, but what can be reached is not reached.
-void World::note_clock(const Machine& machine, Day today) {
-    behind_midnight_ = behind_midnight_ || today < machine.newest_day;
 }
 
 void World::note_mark(Machine& machine) {

@@ -99,7 +99,6 @@ struct Machine {
     bool zombie = false;        // a copy of it was accepted instead, and it has not heard of that
     bool no_allowance = false;  // it has been told that it is forgotten
     Millis skew = 0;
-    Day newest_day = 0;  // on which it has served
     size_t edition = 0;
     std::vector<std::unique_ptr<Process>> processes;
     std::vector<Serve> pending;
@@ -166,7 +165,6 @@ private:
     void count_serve(Machine& machine, const FleetWall& wall);
     void keep(size_t machine, Process& self);
     void expire(Machine& machine);
-    void note_clock(const Machine& machine, Day today);
     std::vector<OpenWall> walls_now(const Machine& machine) const;
     void refused(const Machine& machine);
     void mutate(Machine& machine);
@@ -202,12 +200,12 @@ private:
     const Layout& layout_;
     PostgresModel postgres_;
     Millis now_;
-    Day day_ = 0;                   // on which it began
-    size_t edition_ = 0;            // the newest catalog
-    bool quiet_ = false;            // no more faults
-    bool away_ = false;             // PostgreSQL
-    bool behind_midnight_ = false;  // a process has worked on a day that was over
-    bool with_failover_ = false;    // PostgreSQL may forget commits, and states are not copied
+    Day day_ = 0;                 // on which it began
+    size_t edition_ = 0;          // the newest catalog
+    bool quiet_ = false;          // no more faults
+    bool away_ = false;           // PostgreSQL
+    bool failed_over_ = false;    // PostgreSQL has forgotten commits
+    bool with_failover_ = false;  // PostgreSQL may forget commits, and states are not copied
     std::optional<PostgresModel::Backup> backup_;
     std::vector<std::unique_ptr<Machine>> machines_;
     std::vector<Message> messages_;

@@ -238,7 +238,7 @@ void World::fail_over() {
     tell("PostgreSQL fails over");
     postgres_.restore(*backup_);
     backup_.reset();
-    behind_midnight_ = true;  // nothing is claimed of what can be reached
+    failed_over_ = true;  // nothing is claimed of what can be reached
 }
 
 void World::fault() {
@@ -386,7 +386,7 @@ void World::check_words(Machine& machine) {
         const WallSlot& wall = machine.state.wall(open.slot);
         const LocalDay day{.day = open.wall.day, .reservation = kReservation};
         const uint64_t in_flight = wall.in_flight(day.times(open.wall.day != 0));
-        if (in_flight > holding.word() && !behind_midnight_) {
+        if (in_flight > holding.word()) {
             fail("in flight " + std::to_string(in_flight) + " of " +
                  std::to_string(holding.word()));
         }
@@ -469,7 +469,7 @@ void World::settle_down() {
         }
     }
     tell_holdings();
-    if (!behind_midnight_) {
+    if (!failed_over_) {
         fall_short("not reached: " + missing);
     }
 }
