@@ -69,6 +69,10 @@ my @bodies = ('', '{}', '[]', 'null', '{"a":', '{"name":"x"}', '{"to":1}', '{"be
 
 sub request {
     my (%o) = @_;
+    if (rand() < 0.1) {    # nothing is wrong with it but, maybe, the proof
+        return packed(CONTENT_LENGTH => 0, REQUEST_METHOD => 'GET', REQUEST_URI => '/console/api/campaigns/1', HTTP_HOST => 'localhost',
+            ADS_USER => 'eve', ADS_ROLE => 'viewer', defined $o{proof} ? (ADS_PROOF => $o{proof}) : ());
+    }
     my ($method, $path) = @{ one(@routes) };
     $path =~ s/\{id\}/one(@values)/e;
     $path = one("/console/api$path", "/console/api$path?" . join('&', map { one(qw(dry_run limit from to by search all version x before)) . '=' . one(@values) } 1 .. rand 3), "/console/api$path/" . one(@values), '/console/api' . some(40), some(60)) if rand() < 0.7;

@@ -173,7 +173,7 @@ is done('clone', 1, '--name', 'Mine')->{changes}[0]{name}, 'Mine', 'or the one t
 my $history = done('history', 1);
 is_deeply $history->[-1]{changes}, [ { change => 'added', object => 'experiment', id => 1, name => 'Image or text', fields => [] } ], 'the oldest is the last, an edit in one';
 my @fields = map { my $actor = $_->{actor}; map { [ $actor, @$_{qw(field before after)} ] } map { @{ $_->{fields} } } @{ $_->{changes} } } @$history;
-ok +(grep { "@$_" eq 'alice status draft running' } @fields), 'with before and after' or diag explain \@fields;
+ok +(grep { join(' ', map { $_ // 'none' } @$_) eq 'alice status draft running' } @fields), 'with before and after' or diag explain \@fields;
 ok +(grep { $_->[1] eq 'variants.31.share' && !defined $_->[3] } @fields), 'and variants that are gone';
 run('experiment', 'history', 1, '--limit', 1);
 like $out, qr/^ *\d+  20\S+Z  carol  experiment 1 +verdict: none -> "stopped by hand"$/m, 'for people';
