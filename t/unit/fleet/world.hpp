@@ -216,6 +216,7 @@ private:
     std::set<uint32_t> copied_;              // nodes of which there are, or were, copies
     Amounts total_;                          // served
     Amounts allowance_;                      // that a documented bound lets pass
+    std::map<uint32_t, Amounts> unlearned_;  // of a node: stored, and forgotten by a failover
     Amounts lost_;                           // by processes that died in between
     std::set<uint32_t> forgotten_;
     uint32_t processes_ = 0;

@@ -117,6 +117,10 @@ void World::forget(uint32_t node) {
             machine->no_allowance = false;
         }
     }
+    for (const auto& [wall, n] : unlearned_[node]) {
+        allowance_[wall] += n;
+    }
+    unlearned_.erase(node);
     tell("forget node ", node);
     forgotten_.insert(node);
     postgres_.forget(node);
@@ -221,11 +225,15 @@ void World::fail_over() {
         const auto was = backup_->walls.find(wall);
         for (const auto& [node, account] : entry.accounts) {
             uint64_t known = 0;
+            uint64_t stored = 0;
             if (was != backup_->walls.end()) {
                 const auto one = was->second.accounts.find(node);
-                known = one == was->second.accounts.end() ? 0 : one->second.held();
+                const bool there = one != was->second.accounts.end();
+                known = there ? one->second.held() : 0;
+                stored = there ? one->second.billed : 0;
             }
             allowance_[wall] += account.got > known ? account.got - known : 0;
+            unlearned_[node][wall] += account.billed > stored ? account.billed - stored : 0;
         }
         if (was != backup_->walls.end()) {
             lost_[wall] +=
