@@ -143,7 +143,7 @@ constexpr BucketStep put_back(uint64_t word, uint32_t stamp, uint64_t n) noexcep
 }
 
 // `latest` is the last day on which anything was taken. What was served on a later day than that
-// of `times` is left to those who have come so far.
+// of `times` is left to processes that have reached that day.
 constexpr BucketStep expire(uint64_t word, uint32_t place, const BucketTimes& times, Millis now,
                             Day latest) noexcept {
     if (Bucket::amount(word) == 0 || times.live(place, Bucket::stamp(word), now) ||
