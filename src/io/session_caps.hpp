@@ -56,7 +56,7 @@ public:
     // The number of placements, which is that of the numbers in the reply.
     size_t placements() const noexcept { return ends_.size(); }
 
-    // The candidate that the reply names; nullptr: none, or there is no such.
+    // The candidate that the reply names; nullptr if it names none of them.
     const Candidate* granted(size_t placement, int64_t number) const noexcept;
 
     // One that was asked for; its fields are those of all with the same creative.

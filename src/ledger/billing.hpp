@@ -39,8 +39,8 @@ public:
     // Undoes a take of the same moment.
     void give_back(uint32_t group, Millis now, MicroCents reserved) noexcept;
 
-    // A serve of the group to a visitor without a session, of which all together may have so
-    // many. Undone by giving it back to the counter.
+    // A serve of the group to a visitor without a session: true if fewer than `cap` of them were
+    // served on that day. Undone by giving it back to the counter.
     bool take_anonymous(uint32_t group, Day day, uint64_t cap) noexcept;
 
     // Charges an event that is about to be written to the walls. Returns the reason if it is

@@ -774,7 +774,7 @@ GET /spot/serve?placement=top
 
 
 
-=== TEST 77: ads_fleet: a name that is none
+=== TEST 77: ads_fleet: an invalid name
 --- ads
 +ads_fleet name=web/1;
 --- must_die

@@ -90,7 +90,7 @@ $bad->(sub {s/, 1, 1, '\{/, 1, 2, '{/}, '0A000', 'a protocol that is not known')
 $bad->(sub {s/ARRAY\[12\]/ARRAY[12,13]/}, '22023', 'arrays of different lengths');
 $bad->(sub {s/ARRAY\[12\]/ARRAY[NULL]/}, '22023', 'a null');
 $bad->(sub {s/ARRAY\[12\]/ARRAY[-1]/}, '22023', 'a value out of range');
-$bad->(sub {s/ARRAY\[1\]::int2/ARRAY[5]::int2/}, '22023', 'a kind that is none');
+$bad->(sub {s/ARRAY\[1\]::int2/ARRAY[5]::int2/}, '22023', 'an unknown kind');
 is $pg->value('SELECT md5(string_agg(f::text, chr(10) ORDER BY node)) FROM ads.fleet_nodes f'), $before, 'nothing has changed';
 is JSON::PP::decode_json($session->value(sql(77, $postgres) =~ s/rights\(77, 77, 77/rights(77, 77, 0/r))->{admission}, 'refused',
     'a node that never asked to be accepted';
