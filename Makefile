@@ -19,12 +19,12 @@ flags_fuzz  := $(sanitizers) -fsanitize=fuzzer-no-link
 CXXFLAGS    := -std=c++20 -g -Wall -Wextra -Werror -Wno-missing-field-initializers -Isrc -Iadmin -MMD -MP
 LIBPQ       := $(shell pkg-config --cflags libpq 2>/dev/null)
 CXXFLAGS    += $(flags_$(VARIANT)) $(LIBPQ)
-LIBS        := -lpq -lsimdjson -ljansson -lpcre2-8 -lcrypto -ldeflate -ldate-tz -l:libhiredis.a -lpthread
+LIBS        := -lpq -lsimdjson -ljansson -lpcre2-8 -lssl -lcrypto -ldeflate -ldate-tz -l:libhiredis.a -lpthread
 OBJ         := $(BUILD)/$(VARIANT)
 Q           := $(if $(V),,@)
 jobs        := $(shell nproc)
 
-lib_sources   := $(wildcard src/core/*/*.cpp src/ledger/*.cpp src/ledger/*/*.cpp src/io/*.cpp src/keeper/*.cpp)
+lib_sources   := $(wildcard src/core/*/*.cpp src/ledger/*.cpp src/ledger/*/*.cpp src/io/*.cpp src/io/*/*.cpp src/keeper/*.cpp)
 lib_objects   := $(lib_sources:%.cpp=$(OBJ)/%.o)
 # What only the command needs, such as the HTML parser, is not linked into workers.
 admin_sources := $(wildcard admin/lib/*/*.cpp admin/creative/*.cpp admin/api/*.cpp)

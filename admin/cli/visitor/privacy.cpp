@@ -1,4 +1,5 @@
 // nginx-ads privacy: what is kept of a person, and forgetting it.
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <optional>
@@ -24,6 +25,8 @@ struct Options {
     std::string state;
     std::string database;
     std::string actor;
+    RedisConf redis;
+    std::string redis_password_file;
     bool files_only = false;
     bool json = false;
 };
@@ -71,39 +74,100 @@ std::unique_ptr<Database> connected(const Options& options) {
                               : std::make_unique<Database>(options.database, "nginx-ads privacy");
 }
 
-Places places_of(const Options& options, Database* database) {
-    return {database, options.spool, options.state, actor_of(options.actor)};
+// ---- Redis ----
+
+std::string password_in(const std::string& file) {
+    std::string text = read_input(file);
+    text.resize(text.find_last_not_of(" \t\r\n") + 1);
+    if (text.empty()) {
+        throw Failure(Exit::bad_input, fmt::format("{} is empty.", shown_name(file)));
+    }
+    return text;
+}
+
+bool is_ip(const std::string& host) {
+    in6_addr room;
+    return inet_pton(AF_INET, host.c_str(), &room) == 1 || host.starts_with('[');
+}
+
+// Null if none is asked for.
+std::unique_ptr<RedisSessions> redis_of(const Options& options) {
+    RedisConf conf = options.redis;
+    if (conf.addresses.empty()) {
+        if (!options.redis_password_file.empty() || conf.tls || !conf.prefix.empty()) {
+            throw Failure(Exit::usage, "the other --redis- options require --redis.");
+        }
+        return nullptr;
+    }
+    if (options.secret.empty()) {
+        throw Failure(Exit::usage,
+                      "--redis requires --secret, the key ring, to compute the key of a session.");
+    }
+    if (!options.redis_password_file.empty()) {
+        conf.password = password_in(options.redis_password_file);
+    } else if (!conf.user.empty()) {
+        throw Failure(Exit::usage, "--redis-user requires --redis-password-file.");
+    }
+    if (!conf.tls && !(conf.ca + conf.cert + conf.key + conf.server_name).empty()) {
+        throw Failure(Exit::usage,
+                      "--redis-ca, --redis-cert, --redis-key and --redis-server-name require "
+                      "--redis-tls.");
+    }
+    if (conf.cert.empty() != conf.key.empty()) {
+        throw Failure(Exit::usage, "--redis-cert and --redis-key require each other.");
+    }
+    if (conf.tls && conf.server_name.empty()) {
+        const std::string& first = conf.addresses.front();
+        conf.server_name = first.substr(0, first.rfind(':'));
+        if (first.starts_with("unix:") || is_ip(conf.server_name)) {
+            throw Failure(Exit::usage,
+                          "--redis-tls requires --redis-server-name where the address is not a "
+                          "host name.");
+        }
+    }
+    return std::make_unique<RedisSessions>(std::move(conf), user_keys(options.secret));
+}
+
+Places places_of(const Options& options, Database* database, RedisSessions* redis) {
+    return {database, options.spool, options.state, redis, actor_of(options.actor)};
 }
 
 Exit export_all(const Options& options) {
     Person person = person_of(options);
+    const auto redis = redis_of(options);
     const auto database = connected(options);
-    print_json(export_person(places_of(options, database.get()), std::move(person)));
+    print_json(export_person(places_of(options, database.get(), redis.get()), std::move(person)));
     return Exit::ok;
 }
 
-void show(const Options& options, const Erased& erased) {
+void show(const Options& options, const Erased& erased, bool redis) {
     if (options.json) {
         const Json root(json_object());
         json_object_set_new(root.get(), "events", number_json(erased.events));
         json_object_set_new(root.get(), "trials", number_json(erased.trials));
         json_object_set_new(root.get(), "spool", number_json(erased.spool));
         json_object_set_new(root.get(), "frequency", number_json(erased.frequency));
+        if (redis) {
+            json_object_set_new(root.get(), "redis", number_json(erased.redis));
+        }
         print_json(root);
         return;
     }
-    out().put(fmt::format(
-        "erased: {} and {} in PostgreSQL, {} in the spool, {} of frequency "
-        "caps\n",
-        counted(erased.events, "event"), counted(erased.trials, "trial"),
-        counted(erased.spool, "event"),
-        erased.frequency == 1 ? "1 entry" : fmt::format("{} entries", erased.frequency)));
+    out().put(
+        fmt::format("erased: {} and {} in PostgreSQL, {} in the spool, {} of frequency "
+                    "caps{}\n",
+                    counted(erased.events, "event"), counted(erased.trials, "trial"),
+                    counted(erased.spool, "event"),
+                    erased.frequency == 1 ? "1 entry" : fmt::format("{} entries", erased.frequency),
+                    redis ? fmt::format(", {} in Redis", counted(erased.redis, "key")) : ""));
 }
 
 Exit erase(const Options& options) {
     Person person = person_of(options);
+    const auto redis = redis_of(options);
     const auto database = connected(options);
-    const Erased erased = erase_person(places_of(options, database.get()), std::move(person));
+    const Erased erased =
+        erase_person(places_of(options, database.get(), redis.get()), std::move(person));
     if (erased.more) {
         warn(
             "there is still more of them, round after round: somebody is there with this cookie. "
@@ -112,7 +176,7 @@ Exit erase(const Options& options) {
     for (const auto& path : erased.set_aside) {
         warn(fmt::format("{} was set aside as unusable and cannot be searched: remove it.", path));
     }
-    show(options, erased);
+    show(options, erased, redis != nullptr);
     return Exit::ok;
 }
 
@@ -126,7 +190,8 @@ void add_options(Arguments* sub, const std::shared_ptr<Options>& options) {
     sub->add_option("--user", options->user, "Value of ads_user; - reads it from standard input")
         ->option_text("NAME")
         ->excludes(session);
-    sub->add_option("--secret", options->secret, "The key ring of ads_secret, for --user")
+    sub->add_option("--secret", options->secret,
+                    "The key ring of ads_secret, for --user and --redis")
         ->option_text("FILE");
     sub->add_option("--spool", options->spool, "The folder of ads_spool")->option_text("FOLDER");
     sub->add_option("--state", options->state, "The folder of ads_state")->option_text("FOLDER");
@@ -134,6 +199,21 @@ void add_options(Arguments* sub, const std::shared_ptr<Options>& options) {
                          ->option_text("CONNINFO");
     sub->add_flag("--files-only", options->files_only, "Search files only, not PostgreSQL")
         ->excludes(database);
+    RedisConf& redis = options->redis;
+    sub->add_option("--redis", redis.addresses,
+                    "A server of ads_redis: HOST:PORT or unix:/PATH; may be repeated")
+        ->option_text("ADDRESS")
+        ->allow_extra_args(false);
+    sub->add_option("--redis-user", redis.user, "The user of ads_redis")->option_text("NAME");
+    sub->add_option("--redis-password-file", options->redis_password_file, "File with its password")
+        ->option_text("FILE");
+    sub->add_option("--redis-prefix", redis.prefix, "prefix= of ads_redis")->option_text("TEXT");
+    sub->add_flag("--redis-tls", redis.tls, "Connect by TLS");
+    sub->add_option("--redis-ca", redis.ca, "Certificates that are trusted")->option_text("FILE");
+    sub->add_option("--redis-cert", redis.cert, "Certificate of the client")->option_text("FILE");
+    sub->add_option("--redis-key", redis.key, "Key of that certificate")->option_text("FILE");
+    sub->add_option("--redis-server-name", redis.server_name, "Name in the server's certificate")
+        ->option_text("NAME");
     sub->add_option("--as", options->actor, "Actor recorded in the log (default $USER)")
         ->option_text("NAME");
 }

@@ -88,12 +88,29 @@ json_t* frequency_json(const Places& places, const Person& person) {
     return list;
 }
 
-// First PostgreSQL is told, which stores what nodes still send of them without them; then the
-// spool: what is shipped after that is anonymous.
+json_t* redis_json(RedisSessions& redis, const Person& person) {
+    json_t* list = json_array();
+    redis.each(person.sessions(), [&](const RedisSessions::Seen& seen) {
+        json_t* item = json_object();
+        json_object_set_new(item, "level", text_json(seen.level));
+        json_object_set_new(item, "id", number_json(seen.id));
+        json_object_set_new(item, "serves", number_json(seen.serves));
+        json_object_set_new(item, "newest", number_json(seen.newest));
+        json_array_append_new(list, item);
+    });
+    return list;
+}
+
+// Redis comes first: while it cannot be reached, nothing is changed. Then PostgreSQL is told, which
+// stores what nodes still send of them without them; then the spool: what is shipped after that is
+// anonymous.
 Erased erase_once(const Places& places, Person& person) {
     Database* database = places.database;
     Erased erased;
     find_sessions(places, person);
+    if (places.redis != nullptr) {
+        erased.redis = places.redis->erase(person.sessions());
+    }
     if (database != nullptr) {
         database->run("SELECT ads.mark_erased($1, $2, $3)",
                       {session_of(person), list_of(person.users), list_of(person.linked)});
@@ -120,20 +137,28 @@ Erased erase_once(const Places& places, Person& person) {
 
 }  // namespace
 
-std::vector<std::string> pseudonyms(const std::string& path, const std::string& name) {
+std::vector<SipKey> user_keys(const std::string& path) {
     std::string error;
     const auto ring = KeyRing::parse(read_input(path), error);
     if (!ring) {
         throw Failure(Exit::bad_input, fmt::format("{}: {}.", path, error));
     }
-    std::vector<std::string> all;
+    std::vector<SipKey> keys;
     for (unsigned id = 1; id <= 255; id++) {
         if (const Key* key = ring->find(static_cast<uint8_t>(id)); key != nullptr) {
-            char text[kPseudonymChars];
-            Out out(text, sizeof text);
-            write_pseudonym(out, key->user_key(), name);
-            all.emplace_back(out.text());
+            keys.push_back(key->user_key());
         }
+    }
+    return keys;
+}
+
+std::vector<std::string> pseudonyms(const std::string& path, const std::string& name) {
+    std::vector<std::string> all;
+    for (const SipKey& key : user_keys(path)) {
+        char text[kPseudonymChars];
+        Out out(text, sizeof text);
+        write_pseudonym(out, key, name);
+        all.emplace_back(out.text());
     }
     return all;
 }
@@ -173,6 +198,9 @@ Json export_person(const Places& places, Person person) {
     if (!places.state.empty()) {
         json_object_set_new(root.get(), "frequency", frequency_json(places, person));
     }
+    if (places.redis != nullptr) {
+        json_object_set_new(root.get(), "redis", redis_json(*places.redis, person));
+    }
     return root;
 }
 
@@ -193,11 +221,13 @@ Erased erase_person(const Places& places, Person person) {
             Transaction transaction(*database);
             begin(places);
             database->run(
-                "SELECT ads.note_privacy('erase', jsonb_build_object('by', $1::text, 'events', "
-                "$2::bigint, 'trials', $3::bigint, 'spool', $4::bigint, 'frequency', $5::bigint))",
+                "SELECT ads.note_privacy('erase', jsonb_strip_nulls(jsonb_build_object('by', "
+                "$1::text, 'events', $2::bigint, 'trials', $3::bigint, 'spool', $4::bigint, "
+                "'frequency', $5::bigint, 'redis', $6::bigint)))",
                 {person.session.empty() ? "user" : "session", std::to_string(erased.events),
                  std::to_string(erased.trials), std::to_string(erased.spool),
-                 std::to_string(erased.frequency)});
+                 std::to_string(erased.frequency),
+                 places.redis != nullptr ? Param(std::to_string(erased.redis)) : Param()});
             transaction.commit();
         }
     } catch (const SqlError& e) {

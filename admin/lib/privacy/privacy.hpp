@@ -7,6 +7,7 @@
 #include "lib/base/database.hpp"
 #include "lib/base/json.hpp"
 #include "lib/privacy/person.hpp"
+#include "lib/privacy/redis.hpp"
 
 namespace ads::admin {
 
@@ -15,11 +16,15 @@ struct Places {
     Database* database = nullptr;  // null: none
     std::string spool;             // folders; empty: none
     std::string state;
-    std::string actor;  // for the audit log
+    RedisSessions* redis = nullptr;  // null: none
+    std::string actor;               // for the audit log
 };
 
 // The pseudonyms of a user, one for each key of the key ring in this file.
 std::vector<std::string> pseudonyms(const std::string& ring, const std::string& name);
+
+// The keys of a key ring by which users and sessions are hashed.
+std::vector<SipKey> user_keys(const std::string& ring);
 
 Json export_person(const Places& places, Person person);
 
@@ -28,15 +33,17 @@ struct Erased {
     uint64_t trials = 0;
     uint64_t spool = 0;
     uint64_t frequency = 0;
+    uint64_t redis = 0;                  // sessions, by key
     bool more = false;                   // more was found in each round
     std::vector<std::string> set_aside;  // files that cannot be searched
 
-    uint64_t all() const { return events + trials + spool + frequency; }
+    uint64_t all() const { return events + trials + spool + frequency + redis; }
     void add(const Erased& other) {
         events += other.events;
         trials += other.trials;
         spool += other.spool;
         frequency += other.frequency;
+        redis += other.redis;
     }
 };
 
