@@ -53,7 +53,7 @@ GRANT EXECUTE ON FUNCTION
     ads.scheduler_status(), ads.experiment_arms(bigint), ads.pixel_status(),
     ads.period_bound(text, text, boolean), ads.period(text, text, text),
     ads.report_key(text, ads.event_hours, text, timestamp), ads.report_name(text, text),
-    ads.report(text, timestamptz, timestamptz, bigint, text, text, text, interval),
+    ads.report(text, timestamptz, timestamptz, bigint, text, text, text, interval, boolean),
     ads.elapsed(timestamptz, timestamptz), ads.campaign_delivery(), ads.ad_group_delivery(),
     ads.recent_spend(bigint), ads.forecast(bigint), ads.day_number(date), ads.fleet_status(), ads.fleet_wall_status()
     TO ads_report;
@@ -83,7 +83,7 @@ GRANT EXECUTE ON FUNCTION
     ads.spent(ads.campaigns, date), ads.document_head(), ads.campaign_document(bigint, boolean, boolean), ads.experiment_arms(bigint),
     ads.period_bound(text, text, boolean), ads.period(text, text, text),
     ads.report_key(text, ads.event_hours, text, timestamp), ads.report_name(text, text),
-    ads.report(text, timestamptz, timestamptz, bigint, text, text, text, interval),
+    ads.report(text, timestamptz, timestamptz, bigint, text, text, text, interval, boolean),
     ads.elapsed(timestamptz, timestamptz), ads.campaign_delivery(), ads.ad_group_delivery(),
     ads.recent_spend(bigint), ads.forecast(bigint)
     TO ads_advertiser;

@@ -44,9 +44,9 @@ enum Column {
 constexpr const char* kReport =
     "SELECT key, name, key2, name2, requests, unfilled, fill_rate, serves, impressions, "
     "viewables, viewable_rate, clicks, ctr, conversions, invalid, spend_cents, ecpm_cents, "
-    "viewable_share, viewable_seconds FROM ads.report($1, $2, $3, $4, $5, $6, $7, $8::interval) "
-    "LIMIT "
-    "nullif($9::bigint, 0)";
+    "viewable_share, viewable_seconds FROM ads.report($1, $2, $3, $4, $5, $6, $7, $8::interval, "
+    "true) "
+    "LIMIT nullif($9::bigint, 0) + 1";  // and the total
 
 bool is_day(std::string_view text) {
     return text.size() == 10 && catalog::parse_date(fmt::format("{}T00:00:00Z", text));
@@ -129,18 +129,28 @@ Bounds bounds_of(Database& database, const ReportQuery& query) {
     return {text(0), text(1), text(2), text(6), {text(3), text(4)}, {text(7), text(8)}};
 }
 
-Rows run_report(Database& database, const ReportQuery& query, const std::string& by,
-                const std::string& since, const std::string& until, const std::string& shift,
-                uint64_t limit) {
+struct Part {
+    std::vector<ReportRow> rows;
+    Figures total;
+};
+
+Part read_part(Database& database, const ReportQuery& query, const std::string& since,
+               const std::string& until, const std::string& shift, uint64_t limit) {
     const auto given = [](const std::string& text) {
         return text.empty() ? Param() : Param(std::string_view(text));
     };
     const std::string most = std::to_string(limit);
-    return database.run(kReport, {by, since, until, given(query.campaign), query.zone,
-                                  given(query.advertiser), given(query.placement), shift, most});
+    const Rows rows =
+        database.run(kReport, {query.by, since, until, given(query.campaign), query.zone,
+                               given(query.advertiser), given(query.placement), shift, most});
+    Part part{.rows = {}, .total = figures_of(rows, 0)};
+    for (size_t i = 1; i < rows.size(); i++) {
+        part.rows.push_back({keys_of(rows, i), figures_of(rows, i), {}});
+    }
+    return part;
 }
 
-void add_before(Report& report, const Rows& rows) {
+void add_before(Report& report, const std::vector<ReportRow>& rows) {
     std::map<std::vector<std::string>, ReportRow*> known;
     const auto texts = [](const std::vector<ReportKey>& keys) {
         std::vector<std::string> list;
@@ -153,13 +163,12 @@ void add_before(Report& report, const Rows& rows) {
     for (auto& row : report.rows) {
         known[texts(row.keys)] = &row;
     }
-    for (size_t i = 0; i < rows.size(); i++) {
-        const auto keys = keys_of(rows, i);
-        const auto found = known.find(texts(keys));
+    for (const auto& row : rows) {
+        const auto found = known.find(texts(row.keys));
         if (found == known.end()) {
-            report.rows.push_back({keys, {}, figures_of(rows, i)});
+            report.rows.push_back({row.keys, {}, row.now});
         } else {
-            found->second->before = figures_of(rows, i);
+            found->second->before = row.now;
         }
     }
 }
@@ -198,25 +207,14 @@ Report read_report(Database& database, const ReportQuery& query) {
                   .total = {}};
     // Rows that were there only before come behind the others, and before the limit.
     const uint64_t limit = query.previous ? 0 : query.limit;
-    const auto now = [&](const std::string& by) {
-        return run_report(database, query, by, bounds.since, bounds.until, "0", limit);
-    };
-    const auto before = [&](const std::string& by) {
-        return run_report(database, query, by, bounds.since, bounds.compared_until, bounds.shift,
-                          0);
-    };
-    const Rows rows = now(query.by);
-    for (size_t i = 0; i < rows.size(); i++) {
-        report.rows.push_back({keys_of(rows, i), figures_of(rows, i), {}});
-    }
-    if (const Rows total = now("total"); !total.empty()) {
-        report.total.now = figures_of(total, 0);
-    }
+    Part now = read_part(database, query, bounds.since, bounds.until, "0", limit);
+    report.rows = std::move(now.rows);
+    report.total.now = now.total;
     if (query.previous) {
-        add_before(report, before(query.by));
-        if (const Rows total = before("total"); !total.empty()) {
-            report.total.before = figures_of(total, 0);
-        }
+        const Part before =
+            read_part(database, query, bounds.since, bounds.compared_until, bounds.shift, 0);
+        add_before(report, before.rows);
+        report.total.before = before.total;
         if (query.limit > 0 && report.rows.size() > query.limit) {
             report.rows.resize(query.limit);
         }

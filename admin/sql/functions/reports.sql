@@ -33,9 +33,9 @@ END $$;
 
 -- ---- reports --------------------------------------------------------------------------
 
--- The figures of one row of the roll-up. Without SET, so that it is inlined.
+-- What a row of the roll-up belongs to; "at" is its local time. Without SET, so that it is inlined.
 CREATE OR REPLACE FUNCTION ads.report_key(dimension text, h ads.event_hours, advertiser text, at timestamp) RETURNS text
-STABLE LANGUAGE sql AS $$
+STABLE PARALLEL SAFE LANGUAGE sql AS $$
     SELECT CASE dimension
         WHEN 'total' THEN ''
         WHEN 'advertiser' THEN coalesce(advertiser, '')
@@ -49,7 +49,7 @@ STABLE LANGUAGE sql AS $$
         WHEN 'hour' THEN to_char(at, 'YYYY-MM-DD"T"HH24:MI') END
 $$;
 
-CREATE OR REPLACE FUNCTION ads.report_name(dimension text, key text) RETURNS text STABLE LANGUAGE sql AS $$
+CREATE OR REPLACE FUNCTION ads.report_name(dimension text, key text) RETURNS text STABLE PARALLEL SAFE LANGUAGE sql AS $$
     SELECT coalesce(CASE dimension
         WHEN 'campaign' THEN (SELECT c.name FROM ads.campaigns c WHERE c.id = key::bigint)
         WHEN 'ad-group' THEN (SELECT a.name FROM ads.ad_groups a WHERE a.id = key::bigint)
@@ -63,19 +63,21 @@ $$;
 -- total, placement, day and hour without a campaign, and null otherwise.
 -- viewable_share and viewable_seconds are those of the placement, null where a row has none; the
 -- share is null also if it depends on the size of the ad.
+-- With with_total the first row, whose key is null, is that of 'total'.
 --
 -- Days and hours are those of the time zone; if its offset is not whole hours, an hour belongs to
 -- the day in which it begins. With a shift, the figures are of the period that lies so far back,
 -- but its days and hours are named as those of the current period.
 DROP FUNCTION IF EXISTS ads.report(text, timestamptz, timestamptz, bigint, text, text, text, interval);
+DROP FUNCTION IF EXISTS ads.report(text, timestamptz, timestamptz, bigint, text, text, text, interval, boolean);
 CREATE FUNCTION ads.report(by text, since timestamptz, until timestamptz, campaign bigint DEFAULT NULL,
                            zone text DEFAULT 'UTC', advertiser text DEFAULT NULL, placement text DEFAULT NULL,
-                           shift interval DEFAULT '0')
+                           shift interval DEFAULT '0', with_total boolean DEFAULT false)
 RETURNS TABLE (key text, name text, key2 text, name2 text, requests bigint, unfilled bigint, fill_rate numeric,
                serves bigint, impressions bigint, viewables bigint, viewable_rate numeric, clicks bigint, ctr numeric,
                conversions bigint, invalid bigint, spend_cents numeric, ecpm_cents numeric, viewable_share numeric,
                viewable_seconds smallint)
-STABLE LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp SET jit = off AS $$
+STABLE LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp SET jit = off SET plan_cache_mode = force_custom_plan AS $$
 #variable_conflict use_column
 DECLARE
     timely constant text[] := '{day,hour}';
@@ -85,7 +87,8 @@ DECLARE
     of_campaign bigint := campaign;
     of_advertiser text := advertiser;
     of_placement text := placement;
-    fillable boolean := dims <@ '{total,placement,day,hour}' AND campaign IS NULL AND advertiser IS NULL;
+    asked boolean := campaign IS NULL AND advertiser IS NULL;
+    fillable boolean := asked AND dims <@ '{total,placement,day,hour}';
 BEGIN
     IF cardinality(dims) NOT BETWEEN 1 AND 2 OR first = second OR 'total' = ANY (dims[2:]) OR NOT dims <@
         '{total,advertiser,campaign,ad-group,creative,placement,country,device,day,hour}' THEN
@@ -94,52 +97,63 @@ BEGIN
     since := (since AT TIME ZONE zone - shift) AT TIME ZONE zone;
     until := (until AT TIME ZONE zone - shift) AT TIME ZONE zone;
     RETURN QUERY
-    SELECT s.key, ads.report_name(first, s.key), s.key2,
-           CASE WHEN second IS NOT NULL THEN ads.report_name(second, s.key2) END,
+    SELECT s.key, CASE WHEN NOT s.whole THEN ads.report_name(first, s.key) END, s.key2,
+           CASE WHEN NOT s.whole AND second IS NOT NULL THEN ads.report_name(second, s.key2) END,
            s.requests, s.unfilled, round((s.requests - s.unfilled)::numeric / nullif(s.requests, 0), 6),
            s.serves, s.impressions, s.viewables, round(s.viewables::numeric / nullif(s.impressions, 0), 6),
            s.clicks, round(s.clicks::numeric / nullif(s.impressions, 0), 6), s.conversions, s.invalid,
            ads.cents(s.micro), round(s.micro::numeric / 1000 / nullif(s.impressions, 0), 4),
            coalesce(p.viewable_share, CASE WHEN p.width * p.height >= 242500 THEN 0.3 WHEN p.width > 0 THEN 0.5 END),
            p.viewable_seconds
-    FROM (SELECT g.key, g.key2,
-                 CASE WHEN fillable THEN coalesce(sum(g.requests), 0)::bigint END AS requests,
-                 CASE WHEN fillable THEN coalesce(sum(g.unfilled), 0)::bigint END AS unfilled,
-                 sum(g.serves)::bigint AS serves, sum(g.impressions)::bigint AS impressions,
-                 sum(g.viewables)::bigint AS viewables, sum(g.clicks)::bigint AS clicks,
-                 sum(g.conversions)::bigint AS conversions, sum(g.invalid)::bigint AS invalid,
-                 sum(g.micro)::bigint AS micro
-          FROM (SELECT ads.report_key(first, h, c.advertiser, h.hour AT TIME ZONE zone + shift) AS key,
-                       ads.report_key(second, h, c.advertiser, h.hour AT TIME ZONE zone + shift) AS key2,
-                       coalesce(sum(h.events) FILTER (WHERE h.type = 'serve' AND h.invalid = ''), 0) AS serves,
-                       coalesce(sum(h.events) FILTER (WHERE h.type = 'impression' AND h.invalid = ''), 0) AS impressions,
-                       coalesce(sum(h.events) FILTER (WHERE h.type = 'viewable' AND h.invalid = ''), 0) AS viewables,
-                       coalesce(sum(h.events) FILTER (WHERE h.type = 'click' AND h.invalid = ''), 0) AS clicks,
-                       coalesce(sum(h.events) FILTER (WHERE h.type = 'conversion' AND h.invalid = ''), 0) AS conversions,
-                       coalesce(sum(h.events) FILTER (WHERE h.invalid <> ''), 0) AS invalid,
-                       coalesce(sum(h.price_micro) FILTER (WHERE h.invalid = ''), 0) AS micro,
-                       NULL::numeric AS requests, NULL::numeric AS unfilled
-                FROM ads.event_hours h LEFT JOIN ads.campaigns c ON c.id = h.campaign_id
-                WHERE h.hour >= since AND h.hour < until AND (of_campaign IS NULL OR h.campaign_id = of_campaign)
-                  AND (of_advertiser IS NULL OR coalesce(c.advertiser, '') = of_advertiser)
-                  AND (of_placement IS NULL OR h.placement = of_placement)
-                GROUP BY 1, 2
+    FROM (SELECT g.key, g.key2, grouping(g.key) = 1 AS whole,
+                 CASE WHEN fillable OR asked AND grouping(g.key) = 1 THEN coalesce(sum(g.requests), 0)::bigint END AS requests,
+                 CASE WHEN fillable OR asked AND grouping(g.key) = 1 THEN coalesce(sum(g.unfilled), 0)::bigint END AS unfilled,
+                 coalesce(sum(g.events) FILTER (WHERE g.valid AND g.type = 'serve'), 0)::bigint AS serves,
+                 coalesce(sum(g.events) FILTER (WHERE g.valid AND g.type = 'impression'), 0)::bigint AS impressions,
+                 coalesce(sum(g.events) FILTER (WHERE g.valid AND g.type = 'viewable'), 0)::bigint AS viewables,
+                 coalesce(sum(g.events) FILTER (WHERE g.valid AND g.type = 'click'), 0)::bigint AS clicks,
+                 coalesce(sum(g.events) FILTER (WHERE g.valid AND g.type = 'conversion'), 0)::bigint AS conversions,
+                 coalesce(sum(g.events) FILTER (WHERE NOT g.valid), 0)::bigint AS invalid,
+                 coalesce(sum(g.micro) FILTER (WHERE g.valid), 0)::bigint AS micro
+          FROM (SELECT ads.report_key(first, h.parts, c.advertiser, h.at) AS key,
+                       ads.report_key(second, h.parts, c.advertiser, h.at) AS key2,
+                       h.valid, h.type, h.events, h.micro, NULL::numeric AS requests, NULL::numeric AS unfilled
+                FROM (SELECT s.*, (NULL, s.campaign_id, s.ad_group_id, s.creative_id, s.placement, s.country, s.device,
+                                   NULL, NULL, NULL, NULL)::ads.event_hours AS parts
+                      -- Millions of rows are summed by the columns that are needed; texts are made of the sums.
+                      FROM (SELECT CASE WHEN 'hour' = ANY (dims) THEN e.hour AT TIME ZONE zone + shift
+                                        WHEN 'day' = ANY (dims) THEN (e.hour AT TIME ZONE zone + shift)::date END AS at,
+                                   CASE WHEN dims && '{campaign,advertiser}' OR of_advertiser IS NOT NULL THEN e.campaign_id END AS campaign_id,
+                                   CASE WHEN 'ad-group' = ANY (dims) THEN e.ad_group_id END AS ad_group_id,
+                                   CASE WHEN 'creative' = ANY (dims) THEN e.creative_id END AS creative_id,
+                                   CASE WHEN 'placement' = ANY (dims) THEN e.placement END AS placement,
+                                   CASE WHEN 'country' = ANY (dims) THEN e.country END AS country,
+                                   CASE WHEN 'device' = ANY (dims) THEN e.device END AS device,
+                                   e.type, e.invalid = '' AS valid, sum(e.events) AS events, sum(e.price_micro) AS micro
+                            FROM ads.event_hours e
+                            WHERE e.hour >= since AND e.hour < until AND (of_campaign IS NULL OR e.campaign_id = of_campaign)
+                              AND (of_placement IS NULL OR e.placement = of_placement)
+                            GROUP BY 1, 2, 3, 4, 5, 6, 7, e.type, e.invalid = '') s) h
+                LEFT JOIN ads.campaigns c ON c.id = h.campaign_id
+                WHERE of_advertiser IS NULL OR coalesce(c.advertiser, '') = of_advertiser
                 UNION ALL
                 SELECT CASE first WHEN 'total' THEN '' WHEN 'placement' THEN r.placement
                            WHEN 'day' THEN to_char(r.at, 'YYYY-MM-DD')
-                           ELSE to_char(r.at, 'YYYY-MM-DD"T"HH24:MI') END,
+                           WHEN 'hour' THEN to_char(r.at, 'YYYY-MM-DD"T"HH24:MI') END,
                        CASE second WHEN 'placement' THEN r.placement WHEN 'day' THEN to_char(r.at, 'YYYY-MM-DD')
                            WHEN 'hour' THEN to_char(r.at, 'YYYY-MM-DD"T"HH24:MI') END,
-                       0, 0, 0, 0, 0, 0, 0, sum(r.requests), coalesce(sum(r.requests) FILTER (WHERE r.outcome <> ''), 0)
+                       NULL, NULL, 0, 0, sum(r.requests), coalesce(sum(r.requests) FILTER (WHERE r.outcome <> ''), 0)
                 FROM (SELECT p.*, p.hour AT TIME ZONE zone + shift AS at FROM ads.placement_hours p
-                      WHERE fillable AND p.hour >= since AND p.hour < until
+                      WHERE (fillable OR asked AND with_total) AND p.hour >= since AND p.hour < until
                         AND (of_placement IS NULL OR p.placement = of_placement)) r
                 GROUP BY 1, 2) g
-          GROUP BY 1, 2) s
+          GROUP BY GROUPING SETS ((g.key, g.key2), ())) s
     LEFT JOIN ads.placements p
-        ON p.id = CASE 'placement' WHEN first THEN s.key WHEN second THEN s.key2 ELSE of_placement END
+        ON p.id = CASE WHEN s.whole THEN of_placement WHEN first = 'placement' THEN s.key
+                       WHEN second = 'placement' THEN s.key2 ELSE of_placement END
+    WHERE CASE WHEN s.whole THEN with_total ELSE s.key IS NOT NULL AND (second IS NULL OR s.key2 IS NOT NULL) END
     WINDOW same AS (PARTITION BY s.key)
-    ORDER BY CASE WHEN first = ANY (timely) THEN s.key END, sum(s.micro) OVER same DESC,
+    ORDER BY s.whole DESC, CASE WHEN first = ANY (timely) THEN s.key END, sum(s.micro) OVER same DESC,
              sum(s.impressions) OVER same DESC, length(s.key), s.key COLLATE "C",
              CASE WHEN second = ANY (timely) THEN s.key2 END, s.micro DESC, s.impressions DESC,
              length(s.key2), s.key2 COLLATE "C";
