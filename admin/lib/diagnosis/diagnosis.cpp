@@ -160,16 +160,17 @@ std::optional<double> Diagnoser::delivery_today(const catalog::Campaign& campaig
     return std::min(counts.delivery.value_or(budget->second), budget->second);
 }
 
-Diagnosis Diagnoser::diagnose(const catalog::Campaign& campaign, const catalog::AdGroup& group) {
+Diagnosis Diagnoser::diagnose(const catalog::Campaign& campaign, const catalog::AdGroup& group,
+                              bool quick) {
     Diagnosis d{.campaign = object_of(campaign), .ad_group = object_of(group)};
     d.flight_delivery = delivery_of(campaign);
     add_stop(group, d.causes);
     catalog::Document part;
     add_catalog_causes(document(), campaign, group, facts_, d.causes, part);
-    add_limit_causes(part, campaign, group, facts_, d.causes);
+    add_limit_causes(*node_, part, campaign, group, facts_, d.causes);
     add_together(group, d.causes);
     if (!cannot_serve(d.causes)) {
-        add_request_causes(*node_, *vocabulary_, group, facts_, d.causes);
+        add_request_causes(*node_, *vocabulary_, group, facts_, quick, d.causes);
     }
     if (const auto counts = facts_.counts.find(group.id); counts != facts_.counts.end()) {
         d.counts = counts->second;
@@ -229,6 +230,9 @@ std::vector<Diagnosis> Diagnoser::under_delivering() {
     for (const auto& campaign : document().campaigns) {
         for (const auto& group : campaign.ad_groups) {
             if (is_over(campaign.status) || is_over(group.status)) {
+                continue;
+            }
+            if (diagnose(campaign, group, true).verdict == Verdict::fine) {
                 continue;
             }
             Diagnosis d = diagnose(campaign, group);

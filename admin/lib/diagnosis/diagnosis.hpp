@@ -167,12 +167,17 @@ public:
     const catalog::Document& document() const noexcept;
     const Facts& facts() const noexcept { return facts_; }
 
-    Diagnosis diagnose(const catalog::Campaign& campaign, const catalog::AdGroup& group);
+    Diagnosis diagnose(const catalog::Campaign& campaign, const catalog::AdGroup& group) {
+        return diagnose(campaign, group, false);
+    }
 
     // All ad groups that should deliver and do not, or too little, the worst first.
     std::vector<Diagnosis> under_delivering();
 
 private:
+    // `quick`: the verdict, without those causes that only may contribute.
+    Diagnosis diagnose(const catalog::Campaign& campaign, const catalog::AdGroup& group,
+                       bool quick);
     void add_stop(const catalog::AdGroup& group, std::vector<Cause>& causes) const;
     void add_together(const catalog::AdGroup& group, std::vector<Cause>& causes) const;
     std::optional<double> delivery_of(const catalog::Campaign& campaign) const;
@@ -194,14 +199,15 @@ void add_catalog_causes(const catalog::Document& document, const catalog::Campai
                         std::vector<Cause>& causes, catalog::Document& part);
 
 // Budgets, caps and goals that are used up. `part` is as above.
-void add_limit_causes(const catalog::Document& part, const catalog::Campaign& campaign,
-                      const catalog::AdGroup& group, const Facts& facts,
-                      std::vector<Cause>& causes);
+void add_limit_causes(HeapNode& node, const catalog::Document& part,
+                      const catalog::Campaign& campaign, const catalog::AdGroup& group,
+                      const Facts& facts, std::vector<Cause>& causes);
 
 // The outcome of requests that the group targets: targeting that matches nobody, and the ads that
-// are served instead.
+// are served instead. With `quick`, without those causes that only may contribute, and with fewer
+// requests.
 void add_request_causes(HeapNode& node, const Vocabulary& vocabulary, const catalog::AdGroup& group,
-                        const Facts& facts, std::vector<Cause>& causes);
+                        const Facts& facts, bool quick, std::vector<Cause>& causes);
 
 // Refusals of a node today. `behind`: on its flight.
 void add_count_causes(const catalog::AdGroup& group, const Counts& counts, const Facts& facts,

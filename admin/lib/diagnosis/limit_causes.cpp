@@ -39,6 +39,14 @@ MicroCents spent_today(const catalog::Campaign& campaign, const Facts& facts) {
     return sum;
 }
 
+MicroCents budget_left(const catalog::Campaign& campaign, const Facts& facts) {
+    const auto& budget = *campaign.budget;
+    const MicroCents spent = budget.type == BudgetType::daily
+                                 ? std::max(spent_today(campaign, facts), budget.spent)
+                                 : budget.spent;
+    return std::max<MicroCents>(0, budget.amount - spent);
+}
+
 Delivered delivered_by(Id group, const Facts& facts) {
     const auto found = facts.delivered.find(group);
     return found == facts.delivered.end() ? Delivered{} : found->second;
@@ -60,6 +68,30 @@ Reason refusal(const catalog::Document& part, const Delivered& delivered, Second
         }
     }
     return refusals.empty() ? Reason::none : refusals[0].reason;
+}
+
+// Whether the whole catalog's node gives the ad group an ad: quicker than a node of its own. No
+// event has a price of its own, so no floor is involved; and nothing else is in its way, so that it
+// has its walls there.
+bool has_room(HeapNode& node, const catalog::Campaign& campaign, const catalog::AdGroup& group,
+              const Facts& facts) {
+    const uint32_t index = node.image().find_group(group.id);
+    if (index == kNone || group.price.model == PriceModel::cpc ||
+        group.price.model == PriceModel::cpa) {
+        return false;
+    }
+    // The node may have spent more than the ad groups' counts say.
+    if (campaign.budget &&
+        budget_left(campaign, facts) < std::max<MicroCents>(1, catalog::unit_price(group.price))) {
+        return false;
+    }
+    Ledger ledger(node.ledger_source(), {.now = facts.now * 1000}, kNoAnonymousCap, nullptr);
+    Pick pick{.group = index};
+    if (ledger.take(pick) != Reason::none) {
+        return false;
+    }
+    ledger.give_back(pick);
+    return true;
 }
 
 // The one with the lowest floor, and what a price must be to reach it.
@@ -146,9 +178,7 @@ private:
         }
         const auto& budget = *campaign_.budget;
         const bool daily = budget.type == BudgetType::daily;
-        const MicroCents spent =
-            daily ? std::max(spent_today(campaign_, facts_), budget.spent) : budget.spent;
-        const MicroCents left = std::max<MicroCents>(0, budget.amount - spent);
+        const MicroCents left = budget_left(campaign_, facts_);
         const MicroCents unit = std::max<MicroCents>(1, catalog::unit_price(group_.price));
         if (left >= unit && left > 0) {
             return;
@@ -213,10 +243,16 @@ private:
 
 }  // namespace
 
-void add_limit_causes(const catalog::Document& part, const catalog::Campaign& campaign,
-                      const catalog::AdGroup& group, const Facts& facts,
-                      std::vector<Cause>& causes) {
+void add_limit_causes(HeapNode& node, const catalog::Document& part,
+                      const catalog::Campaign& campaign, const catalog::AdGroup& group,
+                      const Facts& facts, std::vector<Cause>& causes) {
     if (part.placements.empty() || !limited(campaign, group)) {
+        return;
+    }
+    const bool can_run = std::none_of(causes.begin(), causes.end(), [](const Cause& cause) {
+        return cause.extent == Extent::all;
+    });
+    if (can_run && has_room(node, campaign, group, facts)) {
         return;
     }
     // What the others of the campaign spent is gone as well.

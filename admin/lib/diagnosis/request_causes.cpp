@@ -33,11 +33,12 @@ struct Probe {
 class Prober {
 public:
     Prober(HeapNode& node, const Vocabulary& vocabulary, const catalog::AdGroup& group,
-           const Facts& facts, std::vector<Cause>& causes)
+           const Facts& facts, bool quick, std::vector<Cause>& causes)
         : node_(node),
           image_(node.image()),
           group_(group),
           facts_(facts),
+          quick_(quick),
           causes_(causes),
           index_(image_.find_group(group.id)),
           vocabulary_(vocabulary),
@@ -143,7 +144,7 @@ private:
     Outcome ask(const GroupPosition& at) {
         Outcome outcome{.placement = at.placement};
         const Priority mine = image_.groups()[index_].priority;
-        for (uint32_t i = 0; i < kProbes; i++) {
+        for (uint32_t i = 0; i < kProbes && !(quick_ && can_win(outcome)); i++) {
             Probe probe;
             draw(probe);
             const Reason reason = targeting(probe, at);
@@ -379,6 +380,12 @@ private:
                            [&](const auto& one) { return has_limits(image_, one.first); });
     }
 
+    // What more requests cannot change: neither a tier nor a price keeps them all from it.
+    bool can_win(const Outcome& outcome) const {
+        return outcome.won > 0 ||
+               (outcome.same > 0 && image_.placements()[outcome.placement].select != Select::price);
+    }
+
     // Whether some of the requests can be its own.
     bool shared(const Outcome& outcome) const {
         const bool outbid = outcome.won == 0 && outcome.same > 0 &&
@@ -408,7 +415,7 @@ private:
                 continue;  // no page of its own was asked for
             } else if (!shared(outcome)) {
                 add(Kind::price, merged({&outcome}).takers[0]);
-            } else if (outcome.won * kFewOf < outcome.asked && outcome.same > 0) {
+            } else if (!quick_ && outcome.won * kFewOf < outcome.asked && outcome.same > 0) {
                 rivals[{Kind::share, true, 0}].push_back(&outcome);
             }
         }
@@ -504,6 +511,7 @@ private:
     const Image& image_;
     const catalog::AdGroup& group_;
     const Facts& facts_;
+    const bool quick_;
     std::vector<Cause>& causes_;
     const uint32_t index_;
     const Vocabulary& vocabulary_;
@@ -535,8 +543,8 @@ Vocabulary::Vocabulary(const catalog::Document& document) {
 }
 
 void add_request_causes(HeapNode& node, const Vocabulary& vocabulary, const catalog::AdGroup& group,
-                        const Facts& facts, std::vector<Cause>& causes) {
-    Prober(node, vocabulary, group, facts, causes).find();
+                        const Facts& facts, bool quick, std::vector<Cause>& causes) {
+    Prober(node, vocabulary, group, facts, quick, causes).find();
 }
 
 }  // namespace ads::diagnosis
