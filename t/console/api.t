@@ -13,6 +13,7 @@ use POSIX ();
 use Test::More;
 
 use AdsTest::Api;
+use AdsTest::Browser ();
 use AdsTest::Postgres;
 use AdsTest::Schema;
 
@@ -72,8 +73,11 @@ sub schema_of {
     return $response->{content}{'application/json'}{schema};
 }
 
+my @answers;    # to be checked by another validator, too
+
 sub fits {
     my ($name, $res) = @_;
+    push @answers, { operation => $name, status => $res->{status}, body => $res->{json} } if $res->{json};
     return like $res->{headers}{'content-type'}, qr{^text/html\b}, "$name: a document" if $res->{status} == 200 && $operations{$name}{responses}{200}{content}{'text/html'};
     my @faults = AdsTest::Schema::faults($res->{json}, schema_of($operations{$name}, $res->{status}), $description);
     return is_deeply \@faults, [], "$name: its answer is as described" || diag $res->{body};
@@ -238,6 +242,7 @@ for my $user (sort keys %allowed) {
     my @wrong;
     for my $name (sort keys %operations) {
         my $res = try_it($name, $user);
+        push @answers, { operation => $name, status => $res->{status}, body => $res->{json} } if $res->{json};
         my $may = $res->{status} != 403 && $res->{status} != 401;
         push @wrong, "$name $res->{status}" if !!$may ne !!$allowed{$user}->($name) || $res->{status} >= 500;
     }
@@ -305,6 +310,20 @@ for my $path (qw(/campaigns/1 /ad-groups/11 /creatives/111 /experiments/1 /exper
     (my $text = $not_there->{body}) =~ s/99999/($path =~ m{(\d+)})[0]/e;
     is $there->{body}, $text, 'as if it were not there';
 }
+# By the id of an object or in the query (IDOR): every operation, as the advertiser whose it is not.
+my (@got, $tried);
+for my $name (sort grep { $operations{$_}{path} =~ /\{id\}/ } keys %operations) {
+    $tried++;
+    my $res = try_it($name, 'dave');
+    push @got, "$name $res->{status}" if $res->{status} !~ /^40[34]\z/ || $res->{body} =~ /Autumn|Readers|Text 1/;
+}
+is_deeply \@got, [], "$tried operations on what is somebody else's";
+for my $path ('/campaigns?search=Autumn', '/ad-groups?campaign=1', '/ad-groups?campaign=Autumn', '/creatives?campaign=1', '/creatives?ad_group=11', '/creatives?placement=top&advertiser=acme', '/report?by=campaign&campaign=1', '/report?by=creative&advertiser=acme', '/report?by=campaign,creative&placement=top') {
+    my $res = call('GET', $path, as => 'dave');
+    my $rows = $res->{status} == 404 ? [] : ref $res->{json} eq 'HASH' ? $res->{json}{rows} : $res->{json};
+    is_deeply [ grep { ($_->{key} // $_->{id}) =~ /^1/ } @$rows ], [], "$path: nothing of somebody else";
+    unlike $res->{body}, qr/acme/, 'not even the name';
+}
 
 # ---- two editors ---------------------------------------------------------------------------
 
@@ -370,6 +389,7 @@ for my $path ('/console/', '/console/api/', '/console/api/me', '/console/api/ope
 }
 is call('GET', '/console/api', raw => 1)->{headers}{location}, "http://localhost:@{[ $api->{ngx}->port ]}/console/api/", 'without its slash nginx leads to it';
 refused('a wrong password', 401, call('GET', '/me', headers => { Authorization => 'Basic YWRtaW46d3Jvbmc=' }));
+# Header spoofing.
 for my $name (qw(Ads-User ADS_USER Ads-Role ADS_ROLE Ads-Proof Http-Ads-Role Remote-User)) {
     my $res = call('GET', '/me', as => 'viewer', headers => { $name => 'admin' });
     is_deeply [ $res->{status}, @{ $res->{json} }{qw(user role)} ], [ 200, 'viewer', 'viewer' ], "a header $name is nobody's role";
@@ -388,6 +408,17 @@ refused('a form', 415, $post->('Content-Type' => $_)) for 'application/x-www-for
 # DNS rebinding.
 refused("Host: $_", 421, call('GET', '/me', as => 'admin', headers => { Host => $_ })) for 'evil.example', 'localhost.evil.example', '127.0.0.1.evil.example:80', 'evil.example:80';
 is call('GET', '/me', as => 'admin', headers => { Host => $_ })->{status}, 200, "Host: $_" for 'localhost', 'LOCALHOST:8080';
+
+# Open redirects: nothing leads away, whatever the address, the parameters or the headers say.
+my @away;
+for my $path ('/console//evil.example', '/console//evil.example/%2e%2e', '/console/%2f%2fevil.example', '/console/\\evil.example', '/console/%5cevil.example/', '//evil.example/console/', '/console/api//evil.example', '/console/api/%2f%2fevil.example/',
+    '/console/api?next=//evil.example', '/console/api/me?next=//evil.example', '/console/?url=https://evil.example', '/console/api/campaigns/1?redirect=https://evil.example') {
+    for my $headers ({}, { 'X-Forwarded-Host' => 'evil.example', 'X-Forwarded-Proto' => 'https', 'X-Original-URL' => '//evil.example', Referer => 'https://evil.example/' }) {
+        my $to = call('GET', $path, as => 'admin', raw => 1, headers => $headers)->{headers}{location} // next;
+        push @away, "$path: $to" if $to !~ m{^http://localhost:\d+/console/(?!/)};
+    }
+}
+is_deeply \@away, [], 'nothing leads away';
 
 # ---- beside nginx --------------------------------------------------------------------------
 
@@ -434,6 +465,16 @@ my @children = map {
     $pid;
 } 1 .. 6;
 is_deeply [ map { waitpid $_, 0; $? } @children ], [ (0) x 6 ], 'six concurrent requests';
+
+# ---- by another validator -----------------------------------------------------------------
+
+SKIP: {
+    my $node = AdsTest::Browser::node() or skip 'no node with the packages of t/browser here', 1;
+    open my $file, '>', "$folder/answers.json" or die "$!";
+    print {$file} $json->encode({ description => $description, answers => \@answers });
+    close $file or die "$!";
+    AdsTest::Browser::run($node, 't/browser/openapi.mjs', ANSWERS => "$folder/answers.json");
+}
 
 # ---- its life ------------------------------------------------------------------------------
 

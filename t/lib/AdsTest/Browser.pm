@@ -28,6 +28,9 @@ sub _find {
     return $path;
 }
 
+# Node with the packages of t/browser, for a script that needs no browser.
+sub node { return -e 't/browser/node_modules/ajv' ? _find('node') // _find('nodejs') : undef }
+
 sub needs {
     my (@files) = @_;
     my $node = _find('node') // _find('nodejs');

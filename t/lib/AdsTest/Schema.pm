@@ -60,6 +60,7 @@ sub faults {
     my ($value, $schema, $root, $path) = @_;
     $path //= '$';
     if (my $ref = $schema->{'$ref'}) {
+        return "$path: beside \$ref no other keyword is known here" if grep { !$Silent{$_} && $_ ne '$ref' } keys %$schema;
         my $at = $root;
         $at = $at->{$_} // die "$ref leads nowhere\n" for grep { $_ ne '#' } split m{/}, $ref;
         return faults($value, $at, $root, $path);
