@@ -308,7 +308,7 @@ bool drain_fleet(const DrainConf& conf, const Alarm& alarm, std::string& error) 
         error = "\"" + conf.state + "\" is not the state of a node in a fleet";
         return false;
     }
-    if (state.in_use(static_cast<uint64_t>(monotonic()), process_alive)) {
+    if (file.in_use()) {
         error = "\"" + conf.state + "\" is in use: stop nginx first";
         return false;
     }
@@ -316,6 +316,7 @@ bool drain_fleet(const DrainConf& conf, const Alarm& alarm, std::string& error) 
         error = "\"" + conf.state + "\" is locked by process " + std::to_string(holder);
         return false;
     }
+    file.settle();
     const std::string mark = run_mark_path(conf.run, conf.state);
     begin_in_fleet(state, read_run_mark(mark), random_node());
     if (!file.sync_all()) {

@@ -61,6 +61,17 @@ ProcessId this_process() noexcept {
     return ProcessId{start_time(pid, dead)} << 32 | pid;
 }
 
+std::string boot_id() {
+    std::string id;
+    if (read_file("/proc/sys/kernel/random/boot_id", id) != 0) {
+        return "-";
+    }
+    while (!id.empty() && id.back() == '\n') {
+        id.pop_back();
+    }
+    return id;
+}
+
 bool process_alive(ProcessId process) noexcept {
     const uint32_t pid = pid_of(process);
     if (pid == 0 || (kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH)) {

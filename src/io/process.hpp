@@ -1,12 +1,17 @@
 // Processes by pid and start time.
 #pragma once
 
+#include <string>
+
 #include "ledger/process_id.hpp"
 
 namespace ads {
 
 // This process. To be called again after a fork.
 ProcessId this_process() noexcept;
+
+// Names the boot of the machine.
+std::string boot_id();
 
 // Whether the process is alive and the same one. For a ProcessId without a start time only the pid
 // is checked.

@@ -5,24 +5,9 @@
 
 #include "core/base/hash.hpp"
 #include "io/file.hpp"
+#include "io/process.hpp"
 
 namespace ads {
-
-namespace {
-
-// Where a folder is kept over a boot, the file names the boot of which it is.
-std::string boot_id() {
-    std::string id;
-    if (read_file("/proc/sys/kernel/random/boot_id", id) != 0) {
-        return "-";
-    }
-    while (!id.empty() && id.back() == '\n') {
-        id.pop_back();
-    }
-    return id;
-}
-
-}  // namespace
 
 std::string run_mark_path(const std::string& folder, const std::string& state) {
     char name[32];
@@ -30,6 +15,7 @@ std::string run_mark_path(const std::string& folder, const std::string& state) {
     return folder + name;
 }
 
+// Where a folder is kept over a boot, the file names the boot of which it is.
 std::optional<RunMark> read_run_mark(const std::string& path) {
     std::string text;
     RunMark mark;

@@ -2,12 +2,16 @@
 
 #include <fcntl.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
 
+#include "core/base/hash.hpp"
+#include "io/process.hpp"
+#include "io/thread.hpp"
 #include "ledger/old_state.hpp"
 
 namespace ads {
@@ -68,6 +72,30 @@ bool StateFile::open(const std::string& folder, size_t dedupe_bytes, std::string
                  " bytes for dedupe: to resize, stop nginx and move the file away";
     }
     return true;
+}
+
+uint64_t StateFile::location() const noexcept {
+    struct stat info {};
+    if (fstat(file_.fd(), &info) != 0) {
+        return 0;
+    }
+    return fnv1a64(boot_id() + " " + std::to_string(info.st_dev) + " " +
+                   std::to_string(info.st_ino));
+}
+
+bool StateFile::in_use() const noexcept {
+    const uint64_t noted = state_.head().location.load();
+    return (noted == 0 || noted == location()) &&
+           state_.in_use(static_cast<uint64_t>(monotonic()), process_alive);
+}
+
+void StateFile::settle() noexcept {
+    auto& noted = state_.head().location;
+    const uint64_t here = location();
+    if (noted.load() != 0 && noted.load() != here) {
+        state_.disown_processes();
+    }
+    noted.store(here);
 }
 
 // Not flock(): processes that were forked share the description of the file.

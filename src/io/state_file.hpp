@@ -33,10 +33,18 @@ public:
 
     State state() const noexcept { return state_; }
 
+    // Whether a process uses it. The processes that a copied or restored state names may be alive
+    // as well: they use another file, or belong to an earlier boot.
+    bool in_use() const noexcept;
+    // Only while it is not in use: notes which file it is.
+    void settle() noexcept;
+
     // Whether open() created it, without earlier counts.
     bool fresh() const noexcept { return file_.fresh(); }
 
 private:
+    uint64_t location() const noexcept;
+
     MappedFile file_;
     State state_;
 };

@@ -261,6 +261,17 @@ bool State::in_use(uint64_t now, Alive alive) const noexcept {
            });
 }
 
+void State::disown_processes() noexcept {
+    constexpr ProcessId kNever = 0xffff'ffff;  // a start time
+    for (auto& slot : workers_) {
+        if (const ProcessId process = slot.process.load(); process != 0) {
+            slot.process.store(kNever << 32 | pid_of(process));
+        }
+    }
+    head_->keeper.beat.store(0);
+    head_->keeper.active.store(uint64_t{head_->keeper.term()} << 32);
+}
+
 uint32_t State::find_dead(ProcessId me, Alive alive, ProcessId& dead) const noexcept {
     for (uint32_t i = 0; i < workers_.size(); i++) {
         const ProcessId process = workers_[i].process.load(std::memory_order_acquire);

@@ -85,6 +85,9 @@ struct StateHead {
     KeeperWords keeper;
     FleetState fleet;
     SharedRedisCounts redis;
+    // The file and the boot of the machine in which processes use it; 0: not known. A copy has
+    // another one.
+    std::atomic<uint64_t> location;
 };
 // So much is kept for it: a field that is added at its end is zero in the files that are there.
 inline constexpr size_t kHeadBytes = 16'384;
@@ -188,6 +191,9 @@ public:
 
     // Whether any worker or keeper of it lives.
     bool in_use(uint64_t now, Alive alive) const noexcept;
+
+    // The processes that it names use the state of which it is a copy: they count as dead.
+    void disown_processes() noexcept;
 
     // find_dead: the place of a dead worker, or kNoSlot. leave_dead: frees it, once its claims are
     // completed.

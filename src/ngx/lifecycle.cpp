@@ -174,21 +174,21 @@ void pace_first(MainConf& conf) noexcept {
     });
 }
 
-bool state_in_use(const Setup& setup) noexcept {
-    return setup.target.state.in_use(static_cast<uint64_t>(monotonic()), process_alive);
-}
-
 // A node in a fleet gets its identity, or proves it, while no process uses the state.
 void begin_fleet(ngx_cycle_t* cycle, MainConf& conf) {
     auto& setup = *conf.setup;
     FleetState& fleet = setup.target.state.head().fleet;
     const bool configured = conf.fleet_name.len > 0;
     const bool member = fleet.mode.load() != FleetMode::none;
+    const bool in_use = setup.has_file && setup.file.in_use();
+    if (setup.has_file && !in_use) {
+        setup.file.settle();
+    }
     fleet.calls.configured.store(configured ? 1 : 0, std::memory_order_relaxed);
     if (!configured && !member) {
         return;
     }
-    if (state_in_use(setup)) {
+    if (in_use) {
         if (configured != member) {
             ngx_log_error(NGX_LOG_ERR, cycle->log, 0,
                           "ads: \"ads_fleet\" was %s: this takes effect when nginx is stopped "
@@ -281,7 +281,7 @@ void exit_master(ngx_cycle_t* cycle) {
     }
     auto& setup = *conf->setup;
     FleetState& fleet = setup.target.state.head().fleet;
-    if (fleet.mode.load() == FleetMode::none || state_in_use(setup) || !setup.file.sync_all()) {
+    if (fleet.mode.load() == FleetMode::none || setup.file.in_use() || !setup.file.sync_all()) {
         return;
     }
     fleet.clean.store(1);

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <memory>
 
+#include "io/process.hpp"
 #include "io/state_file.hpp"
 #include "temp_folder.hpp"
 
@@ -67,6 +68,29 @@ TEST_F(StateFileTest, IsMadeWithItsFolder) {
     ASSERT_EQ(stat(path().c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 0777, 0600u);
     EXPECT_GE(info.st_blocks * 512, info.st_size) << "a full disk must not hit a mapped write";
+}
+
+// On the same machine the processes that a copy names are alive, and use the original.
+TEST_F(StateFileTest, ACopyIsNotInUseByTheProcessesOfTheOriginal) {
+    const auto original = open();
+    EXPECT_FALSE(original->in_use());
+    original->settle();
+    EXPECT_EQ(original->state().enter(this_process()), 0u);
+    EXPECT_TRUE(original->in_use());
+    EXPECT_TRUE(open()->in_use()) << "for each that opens it";
+
+    const std::string kept = folder_.file("original");
+    std::filesystem::rename(state_folder(), kept);
+    std::filesystem::copy(kept, state_folder());
+    const auto copy = open();
+    EXPECT_FALSE(copy->in_use());
+    copy->settle();
+    ProcessId dead = 0;
+    EXPECT_EQ(copy->state().find_dead(1, process_alive, dead), 0u) << "what it left is recovered";
+    EXPECT_EQ(pid_of(dead), static_cast<uint32_t>(getpid()));
+    EXPECT_EQ(copy->state().enter(this_process()), 1u);
+    EXPECT_TRUE(copy->in_use());
+    EXPECT_TRUE(original->in_use());
 }
 
 TEST_F(StateFileTest, KeepsEverything) {
