@@ -41,7 +41,7 @@ unit_objects  := $(unit_sources:%.cpp=$(OBJ)/%.o)
 fuzz_names    := $(patsubst t/fuzz/%.cpp,%,$(wildcard t/fuzz/*.cpp))
 
 # ---- targets for people ----------------------------------------------------------
-.PHONY: all help setup run run-full test test-long unit lint format bench fuzz asan-test valgrind-test \
+.PHONY: all help setup run run-full run-fleet test test-long unit lint format bench fuzz asan-test valgrind-test \
         tsan-test hup-test clang-test real-tests nginx-versions install clean nginx-tests module test-module cli tag console FORCE
 
 all: module cli tag console ## build the module, the command, the tag and the console into build/
@@ -61,6 +61,9 @@ run: ## set up, build and serve the demo on http://localhost:8080
 
 run-full: ## the same on a private PostgreSQL
 	@+PORT=$(PORT) MAKE=$(MAKE) scripts/run --full
+
+run-fleet: ## three nodes behind a balancer, with a private PostgreSQL and Redis
+	@+PORT=$(PORT) MAKE=$(MAKE) scripts/run-fleet
 
 test: ## set up, build and run every test in its short form
 	@scripts/setup build test
