@@ -15,14 +15,20 @@ AdsTest::Fleet - several private nginx, each with a zone and a state of its own,
 
     nodes      how many (2)
     groups     { id => { cap => N a day, cap_on => 'serve', cents => N } }: each has a placement of
-               its own, pID, and with cents a campaign with that daily budget
+               its own, pID, and with cents a campaign with that daily budget. model: cpm (default),
+               vcpm or cpc; an event that is billed costs a cent
     on_error   of ads_fleet
-    http       further directives
+    http, server  further directives
     reservation  of ads_reservation (15s)
+    redis      1: a Redis, for frequency => [{ count => 3, per => 'day' }] of groups
+    source     file (default), or postgres: the catalog is imported
+    state      further arguments of ads_state (dedupe=1m)
 
 =head1 METHODS
 
-    pg, node(i), nodes
+    pg, redis, node(i), nodes
+    copy_of(i), copy_state(from, to)  a stopped nginx with a copy of a node's state, which is not one
+                               of the nodes; copies such a state from one nginx to another
     start(i ...), add_node         all of them without arguments; add_node returns its number
     wait_mode(i, mode)             until ads_status says so: exact, share, sealed, fenced
     fleet_status(i)                the part fleet of ads_status
@@ -33,8 +39,12 @@ AdsTest::Fleet - several private nginx, each with a zone and a state of its own,
     serve_up_to(n, group, i ...)   of these nodes in turn, until n were served or none for 30 s, and
                                    a second longer; how many were
     load(i, groups => [..], ..)    a child that asks for these and sends pixels, 8 % of them lost;
-                                   pixels_to another node, pause, loss, seed
-    stop_loads
+                                   pixels_to another node or 'any', pause, loss, seed; sessions: so
+                                   many of them; viewable and click: parts of the pixels that are
+                                   followed by one (0); opens => { group => seconds after which it is asked
+                                   for }. Its pid
+    stop_load(pid), stop_loads     { requests, served, empty, pixels, failed }, of all
+    serves_of(ngx)                 { group => serves } of today, by its own counters
     stranded(kind, id)             units of a wall
     walls                          rows of PostgreSQL: kind, id, day, units, charged
     within_limits(name)
@@ -54,14 +64,21 @@ use AdsTest::Load ();
 use AdsTest::Nginx qw(wait_until);
 use AdsTest::Postgres;
 use AdsTest::Process ();
+use AdsTest::Redis ();
 
 sub new {
     my ($class, %o) = @_;
-    my $self = bless { groups => $o{groups}, nodes => [], on_error => $o{on_error} // 'stop', http => $o{http} // '' }, $class;
+    my $self = bless { groups => $o{groups}, nodes => [], on_error => $o{on_error} // 'stop', loads => {} }, $class;
+    $self->{http}        = $o{http}        // '';
+    $self->{server}      = $o{server}      // '';
     $self->{reservation} = $o{reservation} // '15s';
+    $self->{state}       = $o{state}       // 'dedupe=1m';
+    $self->{source}      = $o{source}      // 'file';
+    $self->{redis}       = AdsTest::Redis->new if $o{redis};
     $self->{pg} = AdsTest::Postgres->new(settings => { max_connections => 120 });
     $self->{pg}->migrate;
     $self->{catalog} = $self->catalog;
+    $self->import_catalog if $self->{source} eq 'postgres';
     $self->add_node for 1 .. $o{nodes} // 2;
     return $self;
 }
@@ -79,7 +96,7 @@ sub catalog {
             ad_groups => [
                 {
                     id        => $id,
-                    price     => { model => 'cpm', amount_cents => 1000 },
+                    price     => { model => $of->{model} // 'cpm', amount_cents => ($of->{model} // '') eq 'cpc' ? 1 : 1000 },
                     targeting => { placements => ["p$id"] },
                     pacing    => {
                         strategy => 'asap',
@@ -96,25 +113,68 @@ sub catalog {
     return JSON::PP->new->canonical->encode({ version => 1, placements => \@placements, campaigns => \@campaigns });
 }
 
-sub add_node {
-    my ($self, %o) = @_;
-    my $number   = @{ $self->{nodes} };
+sub import_catalog {
+    my ($self) = @_;
+    my $file = "$self->{pg}{dir}/fleet.json";
+    open my $out, '>', $file or die "$!";
+    print {$out} $self->{catalog};
+    close $out or die "$!";
+    my @command = ($ENV{ADS_COMMAND} || 'build/nginx-ads', 'import', $file, '--db', $self->{pg}->conninfo);
+    open my $in, '-|', @command or die "$!";
+    my $said = do { local $/; <$in> };
+    close $in or die "@command: $said";
+    return;
+}
+
+sub new_nginx {
+    my ($self, $name) = @_;
     my $conninfo = $self->{pg}->conninfo;
-    push @{ $self->{nodes} },
-        AdsTest::Load::ads_nginx(
+    my $redis    = $self->{redis} ? 'ads_redis ' . $self->{redis}->address . ';' : '';
+    return AdsTest::Load::ads_nginx(
         workers => 1,
-        state   => 'dedupe=1m',
+        state   => $self->{state},
         catalog => $self->{catalog},
-        http    => <<"EOC");
+        server  => $self->{server},
+        ($self->{source} eq 'postgres' ? (source => 'postgres') : ()),
+        http => <<"EOC");
     ads_postgres "$conninfo connect_timeout=2" interval=50ms timeout=5s;
-    ads_fleet name=node$number on_error=$self->{on_error} run=%%PREFIX%%/run;
+    ads_fleet name=$name on_error=$self->{on_error} run=%%PREFIX%%/run;
     ads_reservation $self->{reservation};
+    $redis
     $self->{http}
 EOC
+}
+
+sub add_node {
+    my ($self) = @_;
+    my $number = @{ $self->{nodes} };
+    push @{ $self->{nodes} }, $self->new_nginx("node$number");
     return $number;
 }
 
+sub copy_of {
+    my ($self, $number) = @_;
+    my $copy = $self->new_nginx("copy$number");
+    $self->copy_state($self->node($number), $copy);
+    return $copy;
+}
+
+# In one moment, as a snapshot of the disk does, if the node runs.
+sub copy_state {
+    my ($self, $from, $to) = @_;
+    my @running = grep { defined } $from->is_running ? ($from->worker_pids, $from->keeper_pid) : ();
+    kill STOP => @running;
+    wait_until { !grep { AdsTest::Process::alive($_) && !AdsTest::Process::stopped($_) } @running } 20, 'a node to stop';
+    mkdir $to->path('state');
+    for my $name (grep { -e $from->path("state/$_") } qw(state catalog.json)) {
+        system('cp', '--sparse=always', '--preserve', $from->path("state/$name"), $to->path("state/$name")) == 0 or die "cannot copy $name";
+    }
+    kill CONT => @running;
+    return;
+}
+
 sub pg { return $_[0]{pg} }
+sub redis { return $_[0]{redis} }
 sub node { return $_[0]{nodes}[ $_[1] ] }
 sub nodes { return @{ $_[0]{nodes} } }
 
@@ -186,39 +246,42 @@ sub serve_up_to {
 # lost. It goes on while nginx is away.
 sub load {
     my ($self, $number, %o) = @_;
-    my @groups = @{ $o{groups} };
-    my $ngx    = $self->node($number);
-    my $pixels = $self->node($o{pixels_to} // $number);
-    my $pid    = fork // die "cannot fork: $!";
+    my $ngx   = ref $number ? $number : $self->node($number);
+    my $to    = $o{pixels_to} // $number;
+    my $file  = $self->{pg}{dir} . '/load-' . ++$self->{load_files};
+    my %ports = (pages => $ngx->port, pixels => [ map { $_->port } $to eq 'any' ? $self->nodes : ref $to ? $to : $self->node($to) ]);
+    my $pid   = fork // die "cannot fork: $!";
     if ($pid) {
-        $self->{loads}{$pid} = 1;
+        $self->{loads}{$pid} = $file;
         return $pid;
     }
-    $SIG{$_} = 'DEFAULT' for qw(TERM INT HUP);
-    srand($o{seed} // $$);
-    my $n = 0;
-    while (1) {
-        my $fine = eval {
-            my $group = $groups[ $n++ % @groups ];
-            my $res   = $ngx->get("/spot/serve?placement=p$group");
-            if ($res->{body} =~ m{"impression_url":"([^"]+)"} && rand() >= ($o{loss} // 0.08)) {
-                my $path = $1 =~ s/\\u0026/&/gr;
-                $pixels->get($path);
-            }
-            1;
-        };
-        sleep($fine ? $o{pause} // 0 : 0.05);
-    }
-    POSIX::_exit(0);
+    my $fine = eval { AdsTest::Fleet::Visitors::run(\%ports, $file, %o); 1 };
+    syswrite STDERR, "load: $@" unless $fine;
+    POSIX::_exit($fine ? 0 : 1);
+}
+
+sub stop_load {
+    my ($self, $pid) = @_;
+    my $file = delete $self->{loads}{$pid} // return;
+    kill TERM => $pid;
+    waitpid $pid, 0;
+    die "a load has failed: $?" if $?;
+    open my $in, '<', $file or die "$file: $!";
+    my %counts = map {split} <$in>;
+    unlink $file;
+    $self->{counts}{$_} += $counts{$_} for keys %counts;
+    return;
 }
 
 sub stop_loads {
     my ($self) = @_;
-    for my $pid (keys %{ delete $self->{loads} // {} }) {
-        kill KILL => $pid;
-        waitpid $pid, 0;
-    }
-    return;
+    $self->stop_load($_) for keys %{ $self->{loads} };
+    return $self->{counts};
+}
+
+sub serves_of {
+    my ($self, $ngx) = @_;
+    return { map { $_->{id} => $_->{serves} } @{ AdsTest::Load::status($ngx)->{ad_groups} } };
 }
 
 # Units that nodes which do not run any more hold of a wall and have not used, and those that were
@@ -237,7 +300,15 @@ sub stranded {
     return $held;
 }
 
-sub DESTROY { $_[0]->stop_loads; return }
+sub DESTROY {
+    my ($self) = @_;
+    local ($@, $?);
+    for my $pid (keys %{ $self->{loads} }) {
+        kill KILL => $pid;
+        waitpid $pid, 0;
+    }
+    return;
+}
 
 sub walls {
     my ($self) = @_;
@@ -251,6 +322,73 @@ sub within_limits {
     my ($self, $name) = @_;
     my @over = map { "wall $_->[0]/$_->[1]/$_->[2]: $_->[4] of $_->[3]" } grep { $_->[4] > $_->[3] } $self->walls;
     Test::More::is_deeply(\@over, [], "$name: no wall is granted above its limit");
+    return;
+}
+
+# --- in the child ------------------------------------------------------------
+
+package AdsTest::Fleet::Visitors;
+
+use IO::Socket::INET ();
+use Time::HiRes qw(time sleep);
+
+my %Connections;    # port => socket
+
+# One exchange on a connection that stays open; undef if it fails. A node that stands still is left.
+sub get {
+    my ($port, $path, $session) = @_;
+    my $socket = $Connections{$port} //= IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Timeout => 1) // return;
+    my $cookie = defined $session ? "Cookie: spot=$session\r\n" : '';
+    my ($in, $need) = ('');
+    syswrite $socket, "GET $path HTTP/1.1\r\nHost: localhost\r\n$cookie\r\n";
+    while (!defined $need || length $in < $need) {
+        vec(my $ready = '', fileno $socket, 1) = 1;
+        if (select($ready, undef, undef, 2) <= 0 || !sysread $socket, $in, 1 << 16, length $in) {
+            delete $Connections{$port};
+            return;
+        }
+        if (!defined $need && (my $end = index $in, "\r\n\r\n") >= 0) {
+            $need = $end + 4 + (substr($in, 0, $end) =~ /^Content-Length: (\d+)/mi ? $1 : 0);
+        }
+    }
+    return $in;
+}
+
+sub run {
+    my ($ports, $file, %o) = @_;
+    $SIG{$_} = 'DEFAULT' for qw(INT HUP);
+    local $SIG{PIPE} = 'IGNORE';
+    my $stop = 0;
+    local $SIG{TERM} = sub { $stop = 1 };
+    srand($o{seed} // $$);
+    my %count = map { $_ => 0 } qw(requests served empty pixels failed);
+    my ($begun, $n, @groups) = (time, 0);
+    my @later = sort { $a->[1] <=> $b->[1] } map { [ $_, $o{opens}{$_} // 0 ] } @{ $o{groups} };
+    while (!$stop) {
+        push @groups, (shift @later)->[0] while @later && time - $begun >= $later[0][1];
+        my $group   = $groups[ $n++ % @groups ];
+        my $session = $o{sessions} ? sprintf '%032x', 1 + rand $o{sessions} : undef;
+        my $answer  = get($ports->{pages}, "/spot/serve?placement=p$group", $session);
+        $count{requests}++;
+        if (!defined $answer || $answer !~ m{^HTTP/1.1 200}) {
+            $count{failed}++;
+            sleep 0.05;
+            next;
+        }
+        if ($answer =~ m{"impression_url":"([^"]+)"}) {
+            $count{served}++;
+            my %urls = $answer =~ m{"(impression|viewable|click)_url":"([^"]+)"}g;
+            my @sent = grep { $urls{$_} && rand() < ($_ eq 'impression' ? 1 - ($o{loss} // 0.08) : $o{$_} // 0) } qw(impression viewable click);
+            for my $path (map { s/\\u0026/&/gr } @urls{@sent}) {
+                get($ports->{pixels}[ rand @{ $ports->{pixels} } ], $path, $session) ? $count{pixels}++ : $count{failed}++;
+            }
+        }
+        else { $count{empty}++ }
+        sleep $o{pause} if $o{pause};
+    }
+    open my $out, '>', $file or die "$file: $!";
+    print {$out} map {"$_ $count{$_}\n"} sort keys %count;
+    close $out or die "$file: $!";
     return;
 }
 
