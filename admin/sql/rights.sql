@@ -49,6 +49,9 @@ GRANT SELECT ON ALL TABLES IN SCHEMA ads TO ads_report;
 GRANT EXECUTE ON FUNCTION
     ads.catalog(), ads.now(), ads.cents(bigint), ads.moment_text(timestamptz), ads.day_start(date, text),
     ads.spent(ads.campaigns, date), ads.document_head(), ads.campaign_document(bigint, boolean, boolean),
+    ads.placement_object(ads.placements), ads.creative_object(ads.creatives),
+    ads.ad_group_object(ads.ad_groups, json, json), ads.campaign_object(ads.campaigns, bigint, json),
+    ads.experiment_object(ads.experiments),
     ads.scheduler_tasks(), ads.due_campaign_days(), ads.is_run_open(text, timestamptz), ads.due_run(text),
     ads.scheduler_status(), ads.experiment_arms(bigint), ads.pixel_status(),
     ads.period_bound(text, text, boolean), ads.period(text, text, text),
@@ -80,7 +83,10 @@ GRANT SELECT ON ads.advertisers, ads.campaigns, ads.ad_groups, ads.ad_group_plac
     ads.experiment_looks, ads.settings TO ads_advertiser;
 GRANT EXECUTE ON FUNCTION
     ads.now(), ads.cents(bigint), ads.moment_text(timestamptz), ads.day_start(date, text), ads.own_advertiser(),
-    ads.spent(ads.campaigns, date), ads.document_head(), ads.campaign_document(bigint, boolean, boolean), ads.experiment_arms(bigint),
+    ads.spent(ads.campaigns, date), ads.document_head(), ads.campaign_document(bigint, boolean, boolean),
+    ads.placement_object(ads.placements), ads.creative_object(ads.creatives),
+    ads.ad_group_object(ads.ad_groups, json, json), ads.campaign_object(ads.campaigns, bigint, json),
+    ads.experiment_object(ads.experiments), ads.experiment_arms(bigint),
     ads.period_bound(text, text, boolean), ads.period(text, text, text),
     ads.report_key(text, ads.event_hours, text, timestamp), ads.report_name(text, text),
     ads.report(text, timestamptz, timestamptz, bigint, text, text, text, interval, boolean),

@@ -118,7 +118,7 @@ void CatalogFeed::save(const std::string& text) {
         if (const int error = replace_file(conf_.saved, text); error != 0) {
             EditReport report;
             report.outcome = Edit::unread;
-            report.text = "cannot be saved in \"" + conf_.saved + "\": " + std::strerror(error);
+            report.text = "cannot save \"" + conf_.saved + "\": " + std::strerror(error);
             context_.tell(report);
         }
         saved_ = hash;

@@ -65,13 +65,13 @@ private:
     void tell(const EditReport& report) {
         const KeeperConf& conf = shared_->conf;
         const std::string catalog =
-            "catalog \"" + (conf.feed ? std::string("postgres") : conf.catalog) + "\" ";
+            "catalog \"" + (conf.feed ? std::string("postgres") : conf.catalog) + "\"";
         const auto lines = [&](const char* what) {
             std::string_view text = report.text;
             while (!text.empty()) {
                 const size_t end = std::min(text.find('\n'), text.size());
                 shared_->log.add(LogLevel::error,
-                                 catalog + what + ": " + std::string(text.substr(0, end)));
+                                 catalog + what + std::string(text.substr(0, end)));
                 text.remove_prefix(std::min(end + 1, text.size()));
             }
         };
@@ -97,10 +97,10 @@ private:
                 break;
             }
             case Edit::refused:
-                lines("refused");
+                lines(" refused: ");
                 break;
             case Edit::unread:
-                lines("cannot be read");
+                lines(": ");
                 break;
         }
         if (report.without_counters > 0) {

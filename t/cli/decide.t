@@ -423,7 +423,7 @@ subtest 'responses of other servers' => sub {
         [ok_answer('{"ad_groups":[null,7,{}],"catalog":{}}'), 1, qr/there is no ad group 12 in /],
         [ok_answer($long), 3, qr/the response is too long\.$/],
         ["HTTP/1.0 302 Found\r\nLocation: file:///etc/passwd\r\n\r\n", 1, qr/ is not the URL of an ads_status: status 302\.$/],
-        ["HTTP/1.0 503 Service Unavailable\r\n\r\n", 3, qr/answers 503: the node cannot say now; look into its error log\.$/],
+        ["HTTP/1.0 503 Service Unavailable\r\n\r\n", 3, qr/responds with 503: the node cannot answer now; see its error log\.$/],
         ["\0\1\2", 3, qr/cannot read /],
         ['', 3, qr/cannot read /],
         [undef, 3, qr{cannot read http://\S+: timed out; see --timeout\.$}],

@@ -712,7 +712,7 @@ ads: "ads_frame" is not allowed here: the location already has a handler in
 +ads_frame_origin https://frames.example/ advertiser=acme;
 --- must_die
 --- error_log
-ads: invalid value "https://frames.example/" in "ads_frame_origin": must be like https://frames.example.net, with a port if need be, without a path in
+ads: invalid value "https://frames.example/" in "ads_frame_origin": must be like https://frames.example.net, optionally with a port, without a path in
 
 
 

@@ -94,7 +94,7 @@ subtest 'a catalog without an end' => sub {
     my $generation = status($ngx)->{catalog}{generation};
     unlink $ngx->path('catalog.json') or die $!;
     rename $pipe, $ngx->path('catalog.json') or die $!;
-    ok wait_until(sub { $ngx->error_log =~ /ads: catalog ".*" cannot be read: .*not a regular file/ }, 30), 'a live edit is refused as well';
+    ok wait_until(sub { $ngx->error_log =~ /ads: catalog ".*": cannot read .*not a regular file/ }, 30), 'a live edit is refused as well';
     is status($ngx)->{catalog}{generation}, $generation, 'the catalog stays';
     unlink $ngx->path('catalog.json') or die $!;
     $ngx->write_file('catalog.json.new', catalog(version => 2));

@@ -278,7 +278,7 @@ for my $case (
     [ 2, qr/must be one or two of campaign/,             'report', '--by', 'day,day' ],
     [ 2, qr/must be a day such as/,                         'report', '--from', 'tomorrow' ],
     [ 2, qr/must be a day such as/,                         'report', '--from', '2026-02-30' ],
-    [ 1, qr/--from 2026-11-17T00:00:00Z lies ahead/,     'report', '--from', '2026-11-17T00:00:00Z' ],
+    [ 1, qr/--from 2026-11-17T00:00:00Z is in the future/,     'report', '--from', '2026-11-17T00:00:00Z' ],
     [ 1, qr/there is no time zone "Nowhere"/,            'report', '--timezone', 'Nowhere' ],
     [ 3, qr/cannot reach PostgreSQL/,                    'report', '--database', 'host=/nowhere' ],
     )

@@ -78,7 +78,7 @@ my @wrong = (
     [ 'a budget of another kind', 2, [ 'campaign', 'update', 7, '--budget', '5/week' ], qr/--budget must be none, or an amount .* not "5\/week": write 5\/day or 5\/total, without "\/week"\./ ],
     [ 'a budget in cents', 2, [ 'campaign', 'update', 7, '--budget', 'daily:5000' ], qr/--budget must be .*, not "daily:5000"; write 50\.00\/day instead\./ ],
     [ 'parts of a cent', 2, [ 'ad-group', 'update', 12, '--cpm', '2.505' ], qr/--cpm must be an amount with at most two decimals, such as 2\.50, not "2\.505": parts of a cent can be given only in cents/ ],
-    [ 'two prices', 2, [ 'ad-group', 'update', 12, '--cpm', 1, '--cpc', 1 ], qr/--cpm and --cpc exclude each other/ ],
+    [ 'two prices', 2, [ 'ad-group', 'update', 12, '--cpm', 1, '--cpc', 1 ], qr/--cpm and --cpc are mutually exclusive/ ],
     [ 'a cap without a period', 2, [ 'ad-group', 'update', 12, '--cap', '3' ], qr/--cap must be a cap such as 3\/day, .* not "3"\./ ],
     [ 'a cap of no period', 1, [ 'ad-group', 'update', 12, '--cap', '3/fortnight' ], qr/ad group 12: frequency_caps\[0\]\.per must be/ ],
     [ 'invalid hours', 2, [ 'ad-group', 'update', 12, '--hours', 'mon-fry:9-17' ], qr/--hours must be hours such as mon-fri:9-17, .* not "mon-fry:9-17"\./ ],

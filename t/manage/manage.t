@@ -428,7 +428,7 @@ done('campaign', 'archive', $trap);
 # Names.
 done('campaign', 'create', '--name', 'Twin', '--advertiser', $_) for qw(north south);
 run('campaign', 'show', 'Twin');
-like $err, qr/^nginx-ads: several campaigns are called "Twin": \d+, \d+\. Give the id\.$/, 'a name that is not enough';
+like $err, qr/^nginx-ads: several campaigns are called "Twin": \d+, \d+\. Specify the id\.$/, 'a name that is not enough';
 run('campaign', 'show', 'Nobody');
 like $err, qr/^nginx-ads: there is no campaign "Nobody"\.$/, 'or an unknown name';
 

@@ -136,7 +136,7 @@ subtest 'dates in messages are those of the campaign' => sub {
     done('campaign', 'update', 'Flight', '--start', '2020-01-01', '--end', '2020-01-31');
     refused(qr{ended 2020-01-31 \(America/New_York\): set a later end}, 'campaign', 'resume', 'Flight');
     refused(qr/--from 2026-01-20 is not before --to 2026-01-10\./, 'report', '--from', '2026-01-20', '--to', '2026-01-10');
-    refused(qr/--from 2099-01-01 lies ahead: nothing is counted yet\./, 'report', '--from', '2099-01-01');
+    refused(qr/--from 2099-01-01 is in the future: nothing is counted yet\./, 'report', '--from', '2099-01-01');
 };
 
 subtest 'amounts' => sub {

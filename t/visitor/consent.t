@@ -185,7 +185,7 @@ subtest 'random bytes' => sub {
 };
 
 $conn->close;
-like $ngx->error_log, qr/\[warn\].*ads: ads_consent is off here: sessions and users are stored without anybody's consent in .*nginx\.conf:\d+/, 'off is warned of, with its line';
+like $ngx->error_log, qr/\[warn\].*ads: ads_consent is off here: sessions and users are stored without consent in .*nginx\.conf:\d+/, 'off is warned of, with its line';
 $ngx->stop;
 is_deeply [ $ngx->problems ], [], 'clean';
 

@@ -433,9 +433,10 @@ void check_one_price(const EditCommand& command) {
             continue;
         }
         if (first != nullptr) {
-            throw Failure(Exit::usage, fmt::format("{} and {} exclude each other: an ad group has "
-                                                   "one price.",
-                                                   first, field.flag));
+            throw Failure(Exit::usage,
+                          fmt::format("{} and {} are mutually exclusive: an ad group has "
+                                      "one price.",
+                                      first, field.flag));
         }
         first = field.flag;
     }

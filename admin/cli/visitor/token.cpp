@@ -273,11 +273,12 @@ void require_one(const Options& options, const std::string& argument, const char
     if (options.batch == argument.empty()) {
         return;
     }
-    throw Failure(Exit::usage, options.batch
-                                   ? fmt::format("--batch reads from standard input, {} is one "
-                                                 "argument too many.",
-                                                 name)
-                                   : fmt::format("{} is required, or --batch.", name));
+    throw Failure(Exit::usage,
+                  options.batch
+                      ? fmt::format("{} cannot be combined with --batch, which reads from standard "
+                                    "input.",
+                                    name)
+                      : fmt::format("{} is required, or --batch.", name));
 }
 
 void add_verify(Arguments& token, Command& chosen) {

@@ -202,7 +202,7 @@ uint32_t campaign_named(const Catalog& catalog, const std::string& name) {
     }
     if (ids.size() > 1) {
         throw Failure(Exit::bad_input,
-                      fmt::format("several campaigns are called \"{}\": {}. Give the id.",
+                      fmt::format("several campaigns are called \"{}\": {}. Specify the id.",
                                   printable(name), fmt::join(ids, ", ")));
     }
     const std::string best = nearest(name, names);

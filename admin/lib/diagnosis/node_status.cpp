@@ -71,10 +71,10 @@ Json node_status(const std::string& url, const std::string& query, const std::st
         fmt::format("{}{}{}", base, base.find('?') != base.npos ? "&" : "?", query);
     const HttpAnswer answer = http_get(address, *parse_timeout(timeout));
     if (answer.status >= 500) {
-        throw Failure(Exit::failed,
-                      fmt::format("{} answers {}: the node cannot say now; look into its error "
-                                  "log.",
-                                  shown_url(url), answer.status));
+        throw Failure(
+            Exit::failed,
+            fmt::format("{} responds with {}: the node cannot answer now; see its error log.",
+                        shown_url(url), answer.status));
     }
     if (answer.status != 200) {
         no_status(url, fmt::format("status {}", answer.status));

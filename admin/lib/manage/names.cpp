@@ -60,9 +60,10 @@ std::string quoted(Kind kind, const std::string& text) {
     for (size_t i = 0; i < shown; i++) {
         list += fmt::format("{}{}", i == 0 ? "" : ", ", printable(ids[i]));
     }
-    throw Failure(Exit::bad_input, fmt::format("several {} are called \"{}\": {}{}. Give the id.",
-                                               words_of(kind).plural, printable(text), list,
-                                               ids.size() > shown ? ", …" : ""));
+    throw Failure(
+        Exit::bad_input,
+        fmt::format("several {} are called \"{}\": {}{}. Specify the id.", words_of(kind).plural,
+                    printable(text), list, ids.size() > shown ? ", …" : ""));
 }
 
 // Of an advertiser the name, of a placement its id and its name, of all else the name.

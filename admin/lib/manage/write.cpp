@@ -244,7 +244,7 @@ std::string parent_of(const One& one, json_t* object) {
     return parent;
 }
 
-// A campaign whose start lies ahead waits for it.
+// A campaign whose start is in the future waits for it.
 std::string running_status(Kind kind, const json_t* object) {
     if (kind == Kind::experiment) {
         return "running";

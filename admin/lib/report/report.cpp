@@ -121,10 +121,11 @@ Bounds bounds_of(Database& database, const ReportQuery& query) {
         {from, to, query.zone});
     const auto text = [&](int column) { return std::string(rows.at(0, column)); };
     if (!rows.flag(0, 5)) {
-        throw Failure(Exit::bad_input,
-                      query.to.empty()
-                          ? fmt::format("--from {} lies ahead: nothing is counted yet.", query.from)
-                          : fmt::format("--from {} is not before --to {}.", query.from, query.to));
+        throw Failure(
+            Exit::bad_input,
+            query.to.empty()
+                ? fmt::format("--from {} is in the future: nothing is counted yet.", query.from)
+                : fmt::format("--from {} is not before --to {}.", query.from, query.to));
     }
     return {text(0), text(1), text(2), text(6), {text(3), text(4)}, {text(7), text(8)}};
 }

@@ -114,14 +114,6 @@ const Byte* Scanner::read(const Byte* p, const Byte* end, Found& found) noexcept
                 if (p == end) {
                     return p;
                 }
-                if (*p == '>') {
-                    p++;
-                    found = finish_tag(p);
-                    if (found != Found::nothing) {
-                        return p;
-                    }
-                    continue;
-                }
                 state_ = State::before_attribute;
                 [[fallthrough]];
             }

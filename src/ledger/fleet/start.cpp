@@ -29,6 +29,23 @@ void keep_used(DayCounter& used, DayRights& rights) noexcept {
     clear(rights);
 }
 
+// Calls `wall` with the index of each wall, and `group` with that of each ad group.
+template <class Wall, class Group>
+void for_each_limit(State state, Wall&& wall, Group&& group) noexcept {
+    for (uint32_t i = 0; i < state.slots(); i++) {
+        const SlotHead& head = state.slot(i).head;
+        const SlotKind kind = head.kind.load(std::memory_order_relaxed);
+        if (head.id.load(std::memory_order_relaxed) == 0) {
+            continue;
+        }
+        if (is_wall(kind)) {
+            wall(i);
+        } else if (kind == SlotKind::group) {
+            group(i);
+        }
+    }
+}
+
 }  // namespace
 
 void join_fleet(State state) noexcept {
@@ -38,31 +55,21 @@ void join_fleet(State state) noexcept {
             rights.got.raise(count.day(), count.used());
         }
     };
-    for (uint32_t i = 0; i < state.slots(); i++) {
-        const SlotHead& head = state.slot(i).head;
-        const SlotKind kind = head.kind.load(std::memory_order_relaxed);
-        if (head.id.load(std::memory_order_relaxed) == 0) {
-            continue;
-        }
-        if (is_wall(kind)) {
+    for_each_limit(
+        state,
+        [&](uint32_t i) {
             WallSlot& wall = state.wall(i);
             grant(wall.used, wall.rights);
             wall.lifetime_rights.got.store(wall.lifetime.load());
-        } else if (kind == SlotKind::group) {
-            grant(state.slot(i).anonymous, state.slot(i).anonymous_rights);
-        }
-    }
+        },
+        [&](uint32_t i) { grant(state.slot(i).anonymous, state.slot(i).anonymous_rights); });
     state.head().fleet.mode.store(FleetMode::sealed);
 }
 
 void leave_fleet(State state) noexcept {
-    for (uint32_t i = 0; i < state.slots(); i++) {
-        const SlotHead& head = state.slot(i).head;
-        const SlotKind kind = head.kind.load(std::memory_order_relaxed);
-        if (head.id.load(std::memory_order_relaxed) == 0) {
-            continue;
-        }
-        if (is_wall(kind)) {
+    for_each_limit(
+        state,
+        [&](uint32_t i) {
             WallSlot& wall = state.wall(i);
             keep_used(wall.used, wall.rights);
             LifetimeRights& rights = wall.lifetime_rights;
@@ -71,29 +78,20 @@ void leave_fleet(State state) noexcept {
             for (auto* word : {&rights.got, &rights.gave, &rights.returning, &rights.stranded}) {
                 word->store(0);
             }
-        } else if (kind == SlotKind::group) {
-            keep_used(state.slot(i).anonymous, state.slot(i).anonymous_rights);
-        }
-    }
+        },
+        [&](uint32_t i) { keep_used(state.slot(i).anonymous, state.slot(i).anonymous_rights); });
     FleetState& fleet = state.head().fleet;
     fleet.sharing.store(0);
     fleet.mode.store(FleetMode::none);
 }
 
 void renew_identity(State state, uint32_t node) noexcept {
-    for (uint32_t i = 0; i < state.slots(); i++) {
-        const SlotHead& head = state.slot(i).head;
-        const SlotKind kind = head.kind.load(std::memory_order_relaxed);
-        if (head.id.load(std::memory_order_relaxed) == 0) {
-            continue;
-        }
-        if (is_wall(kind)) {
-            state.clear_slot(i);
-        } else if (kind == SlotKind::group) {
+    for_each_limit(
+        state, [&](uint32_t i) { state.clear_slot(i); },
+        [&](uint32_t i) {
             clear(state.slot(i).anonymous);
             clear(state.slot(i).anonymous_rights);
-        }
-    }
+        });
     FleetState& fleet = state.head().fleet;
     fleet.instance.store(0);
     for (auto& asked : fleet.asked) {

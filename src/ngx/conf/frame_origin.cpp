@@ -83,7 +83,7 @@ char* set_frame_origin(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     if (!valid_origin(view(args[1]))) {
         return complain(cf,
                         "ads: invalid value \"%V\" in \"%V\": must be like "
-                        "https://frames.example.net, with a port if need be, without a path",
+                        "https://frames.example.net, optionally with a port, without a path",
                         &args[1], &cmd->name);
     }
     main->tag_advertisers = ngx_array_create(cf->pool, 4, sizeof(ngx_str_t));

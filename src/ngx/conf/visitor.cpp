@@ -242,7 +242,7 @@ char* set_consent(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
         consent->off = true;
         ngx_conf_log_error(NGX_LOG_WARN, cf, 0,
                            "ads: ads_consent is off here: sessions and users are stored without "
-                           "anybody's consent");
+                           "consent");
         return conf_ok();
     }
     consent->sources = {.cookie = {}, .tcf = false, .gpp = false, .gpc = false};

@@ -105,7 +105,7 @@ TEST(Image, DaysBeyondTheTable) {
         EXPECT_EQ(d.image().day_of(utc, midnight + day * kDay), 320 + day) << day;
         EXPECT_EQ(d.image().day_of(utc, midnight + (day + 1) * kDay - 1), 320 + day) << day;
     }
-    // Long past: the first day there is, never one that lies ahead.
+    // Long past: the first day there is, never one in the future.
     const Day least = d.image().day_of(utc, 0);
     EXPECT_LE(least, 320 - 35);
     EXPECT_EQ(d.image().day_of(utc, midnight - 300 * kDay), least);

@@ -106,7 +106,7 @@ TEST_F(ThreadsTest, AFeedWithoutAServerTellsIt) {
     conf_.feed = FeedConf{.conninfo = kNoServer, .poll = 1000, .saved = folder_.file("saved")};
     Keeper keeper(conf_);
     ASSERT_TRUE(keeper.start());
-    EXPECT_TRUE(becomes_true([&] { return tells(keeper, "cannot be read"); }));
+    EXPECT_TRUE(becomes_true([&] { return tells(keeper, "catalog \"postgres\": PostgreSQL: "); }));
     keeper.stop();
     EXPECT_EQ(conf_.target.zone.generation(), 0u);
 }
