@@ -106,6 +106,20 @@ $fleet->within_limits('a copy');
 $fleet->node($_)->stop for 0 .. 4;
 my $away = AdsTest::Fleet->new(nodes => 2, groups => { 1 => { cap => 400 }, 2 => { cap => 30 } })->start;
 ok wait_until(sub { !grep { $away->rights($_, 1)->{idle} < 50 } 0, 1 }, 30), 'half of its share is fetched ahead';
+
+# At rest. A backend tells its counts once a second.
+$away->pg->run("ALTER SYSTEM SET track_functions = 'all'");
+$away->pg->run('SELECT pg_reload_conf()');
+my $calls = sub {
+    return $away->pg->row(q{SELECT coalesce(sum(calls), 0), extract(epoch FROM clock_timestamp()) FROM pg_stat_user_functions
+                            WHERE funcname IN ('rights', 'verdicts')});
+};
+my ($begin, $since, $calls_now, $now);
+wait_until { ($begin, $since) = $calls->(); $begin > 0 } 30, 'calls to be counted';
+wait_until { ($calls_now, $now) = $calls->(); $calls_now >= $begin + 24 } 60, 'more calls';
+note sprintf '%.2f calls a second and node at rest', ($calls_now - $begin) / ($now - $since) / 2;
+cmp_ok $calls_now - $begin, '<=', 2 * 2 * ($now - $since + 2), 'at most two calls a second and node at rest';
+
 $away->pg->sigstop;
 my $without = 0;
 for my $i (0, 1) {
