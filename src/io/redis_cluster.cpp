@@ -223,20 +223,28 @@ bool RedisSlots::read(const RespReader& reply, const RedisAddress& from) {
     return true;
 }
 
-uint8_t RedisSlots::move(uint16_t slot, const RedisAddress& to) {
-    uint8_t server = find(addresses_, to);
-    if (server == kNone) {
-        server = find(addresses_, {});
-        if (server == kNone) {
-            if (addresses_.size() == kMostServers) {
-                return kNone;
-            }
-            server = static_cast<uint8_t>(addresses_.size());
-            addresses_.emplace_back();
-        }
-        addresses_[server] = to;
+uint8_t RedisSlots::add(const RedisAddress& server) {
+    uint8_t number = find(addresses_, server);
+    if (number != kNone) {
+        return number;
     }
-    server_[slot] = server;
+    number = find(addresses_, {});
+    if (number == kNone) {
+        if (addresses_.size() == kMostServers) {
+            return kNone;
+        }
+        number = static_cast<uint8_t>(addresses_.size());
+        addresses_.emplace_back();
+    }
+    addresses_[number] = server;
+    return number;
+}
+
+uint8_t RedisSlots::move(uint16_t slot, const RedisAddress& to) {
+    const uint8_t server = add(to);
+    if (server != kNone) {
+        server_[slot] = server;
+    }
     return server;
 }
 

@@ -56,6 +56,9 @@ public:
     // The server of a slot, a number below size(), or kNone.
     uint8_t server(uint16_t slot) const noexcept { return server_[slot]; }
 
+    // The number of a server, which may be a new one; kNone if there is no room for it.
+    uint8_t add(const RedisAddress& server);
+
     // One slot has another server from now on; kNone, and nothing changes, if there is no room
     // for it.
     uint8_t move(uint16_t slot, const RedisAddress& to);

@@ -16,6 +16,7 @@ enum class RedisError : uint8_t {
 
 struct RedisConf {
     std::vector<std::string> addresses;  // as they were written
+    bool cluster = false;                // they are servers of a cluster
     std::string user;                    // empty: the default user
     std::string password;                // empty: none is sent
     std::string prefix;                  // of all keys

@@ -21,12 +21,20 @@ void append_number(std::string& out, char kind, size_t number) {
 }  // namespace
 
 void append_command(std::string& out, std::span<const std::string_view> arguments) {
-    append_number(out, '*', arguments.size());
+    append_count(out, arguments.size());
     for (const auto argument : arguments) {
-        append_number(out, '$', argument.size());
-        out.append(argument);
-        out.append("\r\n");
+        append_argument(out, argument);
     }
+}
+
+void append_count(std::string& out, size_t arguments) {
+    append_number(out, '*', arguments);
+}
+
+void append_argument(std::string& out, std::string_view argument) {
+    append_number(out, '$', argument.size());
+    out.append(argument);
+    out.append("\r\n");
 }
 
 // hiredis calls these in the order in which the parts come. What they return is only compared with

@@ -14,7 +14,10 @@ struct redisReader;
 
 namespace ads {
 
-// Appends the command to the bytes to be sent.
+// Appends the command to the bytes to be sent. Its arguments may be appended one after the other
+// instead.
+void append_count(std::string& out, size_t arguments);
+void append_argument(std::string& out, std::string_view argument);
 void append_command(std::string& out, std::span<const std::string_view> arguments);
 
 enum class RespType : uint8_t { text, status, error, integer, array, nil };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "io/redis_cluster.hpp"
 #include "io/resp.hpp"
 
 namespace ads {
@@ -83,6 +84,32 @@ end
 return 0
 )";
 
+// A serve that was noted before, at its place among those that came since.
+constexpr std::string_view kNote = R"(local key, life = KEYS[1], tonumber(ARGV[3])
+local now = tonumber(ARGV[1])
+local entry = struct.pack('>I4', now) .. ARGV[2]
+for i = 4, #ARGV, 2 do
+    local value = redis.call('HGET', key, ARGV[i]) or ''
+    local at, known = #value, false
+    for first = #value - 5, 1, -6 do
+        if string.sub(value, first, first + 5) == entry then
+            known = true
+        end
+        if struct.unpack('>I4', value, first) > now then
+            at = first - 1
+        end
+    end
+    if not known then
+        value = string.sub(value, 1, at) .. entry .. string.sub(value, at + 1)
+        redis.call('HSET', key, ARGV[i], string.sub(value, -6 * tonumber(ARGV[i + 1])))
+    end
+end
+if redis.call('TTL', key) < life then
+    redis.call('EXPIRE', key, life)
+end
+return 0
+)";
+
 RedisScript named(std::string_view text) noexcept {
     constexpr char kDigits[] = "0123456789abcdef";
     unsigned char digest[SHA_DIGEST_LENGTH];
@@ -141,6 +168,13 @@ const RedisScript& release_caps_script() noexcept {
     return script;
 }
 
+void append_note(std::string& out, const NotedServe& serve) {
+    append_count(out, serve.arguments + 2);
+    append_argument(out, "EVAL");
+    append_argument(out, kNote);
+    out += serve.text;
+}
+
 std::string session_key(std::string_view prefix, const SipKey& key, std::string_view session) {
     constexpr char kDigits[] = "0123456789abcdef";
     // Users are hashed with the same key, and must not be told apart from sessions by it.
@@ -191,6 +225,7 @@ void AskedCaps::add(const Plan& plan, const Ledger& ledger) {
                     life_ = std::max(life_, std::min(life_of(limit, now_), kLongestLife));
                 }
                 argument(kept);
+                kept_.push_back(arguments_.back());
                 argument(subject.limits.size());
                 for (const auto& limit : subject.limits) {
                     argument(std::min(limit.count, kFrequencyMaxCount));
@@ -243,6 +278,22 @@ void AskedCaps::append_release(std::string& out, const Candidate& candidate, boo
         to.push_back(field(candidate.first + i));
     }
     append_command(out, to);
+}
+
+NotedServe AskedCaps::note(const Candidate& candidate) const {
+    NotedServe serve{now_, 5 + 2 * candidate.count, redis_slot(key_), {}};
+    char now[24];
+    char life[24];
+    for (const std::string_view one :
+         {std::string_view("1"), std::string_view(key_), digits_of(now_, now),
+          std::string_view(tag_.data(), tag_.size()), digits_of(life_, life)}) {
+        append_argument(serve.text, one);
+    }
+    for (uint32_t i = candidate.first; i < candidate.first + candidate.count; i++) {
+        append_argument(serve.text, field(i));
+        append_argument(serve.text, std::string_view(text_).substr(kept_[i].begin, kept_[i].size));
+    }
+    return serve;
 }
 
 }  // namespace ads

@@ -30,6 +30,17 @@ const RedisScript& take_caps_script() noexcept;
 // Takes notes back.
 const RedisScript& release_caps_script() noexcept;
 
+// A note of a serve, to be written again on a server that may not have it.
+struct NotedServe {
+    uint32_t time = 0;       // Unix seconds
+    uint32_t arguments = 0;  // their number
+    uint16_t slot = 0;       // of its key, in a cluster
+    std::string text;        // of the arguments, as bytes of a command
+};
+
+// Appends the command that writes it, if it is not there.
+void append_note(std::string& out, const NotedServe& serve);
+
 // The key of a session: a keyed hash of its id, the same on all nodes with this key.
 std::string session_key(std::string_view prefix, const SipKey& key, std::string_view session);
 
@@ -67,6 +78,8 @@ public:
     void append_take(std::string& out, bool whole) const;
     void append_release(std::string& out, const Candidate& candidate, bool whole) const;
 
+    NotedServe note(const Candidate& candidate) const;
+
 private:
     std::string_view field(uint32_t i) const noexcept {
         return std::string_view(text_).substr(fields_[i].begin, fields_[i].size);
@@ -84,6 +97,7 @@ private:
     std::string text_;   // of the arguments
     std::vector<Field> arguments_;
     std::vector<Field> fields_;
+    std::vector<Field> kept_;  // of each field: how many times
     std::vector<Candidate> candidates_;
     std::vector<uint32_t> ends_;  // of the candidates of each placement
 

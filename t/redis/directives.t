@@ -17,7 +17,7 @@ directive_blocks(
     ads_secret  => '$TEST_NGINX_SECRET',
 );
 
-plan tests => 32;
+plan tests => 36;
 no_shuffle();
 run_tests();
 
@@ -65,7 +65,7 @@ ads: invalid value "127.0.0.1:99999" in "ads_redis": invalid port; must be HOST:
 +ads_redis 127.0.0.1 retries=3;
 --- must_die
 --- error_log
-ads: invalid parameter "retries=3" in "ads_redis": must be user=NAME, password_file=FILE, tls, ca=FILE, cert=FILE, key=FILE, server_name=NAME, timeout=TIME, prefix=TEXT, on_error=local or on_error=no_ad in
+ads: invalid parameter "retries=3" in "ads_redis": must be cluster, user=NAME, password_file=FILE, tls, ca=FILE, cert=FILE, key=FILE, server_name=NAME, timeout=TIME, prefix=TEXT, on_error=local or on_error=no_ad in
 
 
 
@@ -101,7 +101,7 @@ ads: invalid parameter "prefix={shop}" in "ads_redis": must not contain braces i
 +ads_redis 127.0.0.1 on_error=stop;
 --- must_die
 --- error_log
-ads: invalid parameter "on_error=stop" in "ads_redis": must be user=NAME
+ads: invalid parameter "on_error=stop" in "ads_redis": must be cluster, user=NAME
 
 
 
@@ -165,3 +165,21 @@ ads: "tls" in "ads_redis" requires "server_name=" where the address is not a hos
 --- must_die
 --- error_log
 ads: "cert=" and "key=" in "ads_redis" require each other in
+
+
+
+=== TEST 17: a cluster
+--- ads
++ads_redis cluster 127.0.0.1:1 localhost prefix=shop: timeout=20ms;
+--- request
+GET /spot/serve?placement=top
+--- response_body_like: "creative":31
+
+
+
+=== TEST 18: a cluster on a socket
+--- ads
++ads_redis cluster unix:/no/such/socket;
+--- must_die
+--- error_log
+ads: "cluster" in "ads_redis" requires addresses of TCP: its servers tell of each other by address in

@@ -70,6 +70,10 @@ char* read_argument(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t argument, Redi
         to.conf.tls = true;
         return conf_ok();
     }
+    if (text == "cluster") {
+        to.conf.cluster = true;
+        return conf_ok();
+    }
     if (text.starts_with("timeout=")) {
         return read_timeout(cf, cmd, argument, to);
     }
@@ -101,10 +105,11 @@ char* read_argument(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t argument, Redi
             return conf_ok();
         }
     }
-    return invalid_parameter(cf, cmd, argument,
-                             "must be user=NAME, password_file=FILE, tls, ca=FILE, cert=FILE, "
-                             "key=FILE, server_name=NAME, timeout=TIME, prefix=TEXT, "
-                             "on_error=local or on_error=no_ad");
+    return invalid_parameter(
+        cf, cmd, argument,
+        "must be cluster, user=NAME, password_file=FILE, tls, ca=FILE, cert=FILE, "
+        "key=FILE, server_name=NAME, timeout=TIME, prefix=TEXT, "
+        "on_error=local or on_error=no_ad");
 }
 
 char* read_password(ngx_conf_t* cf, RedisTarget& to, const Written& written) noexcept {
@@ -216,9 +221,14 @@ char* set_redis(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     bool addresses_end = false;
     for (ngx_uint_t i = 1; i < cf->args->nelts; i++) {
         const ngx_str_t argument = arguments(cf)[i];
-        const bool parameter =
-            view(argument) == "tls" || view(argument).find('=') != std::string_view::npos;
+        const std::string_view text = view(argument);
+        const bool parameter = text == "tls" || text.find('=') != std::string_view::npos ||
+                               (text == "cluster" && i > 1);
         addresses_end = addresses_end || parameter;
+        if (text == "cluster" && i == 1) {
+            target->conf.cluster = true;
+            continue;
+        }
         char* result = addresses_end ? read_argument(cf, cmd, argument, *target, written)
                                      : add_address(cf, cmd, argument, *target, written);
         if (result != conf_ok()) {
@@ -227,6 +237,13 @@ char* set_redis(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     }
     if (target->conf.addresses.empty()) {
         return invalid_value(cf, cmd, arguments(cf)[1], "must begin with an address");
+    }
+    for (size_t i = 0; target->conf.cluster && i < target->count(); i++) {
+        if (target->address(i).sockaddr->sa_family == AF_UNIX) {
+            return complain(cf,
+                            "ads: \"cluster\" in \"ads_redis\" requires addresses of TCP: its "
+                            "servers tell of each other by address");
+        }
     }
     if (char* result = read_password(cf, *target, written); result != conf_ok()) {
         return result;

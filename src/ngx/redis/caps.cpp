@@ -2,6 +2,7 @@
 
 #include "core/decide/decide.hpp"
 #include "ledger/planner.hpp"
+#include "ngx/redis/worker_redis.hpp"
 #include "ngx/worker/worker.hpp"
 
 namespace ads::ngx {
@@ -14,11 +15,14 @@ public:
         : RedisCall(RedisCommand::frequency),
           fleet_(fleet),
           decision_(decision),
-          asked_(std::move(asked)) {}
+          asked_(std::move(asked)) {
+        slot = fleet_.client().slot(asked_->key());
+    }
 
     void send() noexcept {
-        asked_->append_take(fleet_.link_->out(), whole_);
-        fleet_.link_->send(this);
+        bytes.clear();
+        asked_->append_take(bytes, whole_);
+        fleet_.client().send(this);
     }
 
     void forget() noexcept { decision_ = nullptr; }
@@ -39,6 +43,7 @@ public:
         if (decision_ != nullptr) {
             decision_->answered = is_answer(reply);
             decision_->asked = std::move(asked_);
+            decision_->connection = connection();
             resume();
         }
         delete this;
@@ -85,17 +90,6 @@ private:
     bool whole_ = false;  // the script's text was sent
 };
 
-namespace {
-
-class ReleaseCall : public RedisCall {
-public:
-    ReleaseCall() noexcept : RedisCall(RedisCommand::release) { waits = false; }
-    void reply(const RespReader&) noexcept override { delete this; }
-    void fail() noexcept override { delete this; }
-};
-
-}  // namespace
-
 void abandon(FleetDecision* decision) noexcept {
     if (decision->call != nullptr) {
         decision->call->forget();
@@ -108,11 +102,12 @@ void abandon(FleetDecision* decision) noexcept {
 
 FleetCaps::FleetCaps(Worker& worker) noexcept : worker_(worker) {}
 
-void FleetCaps::start(ngx_log_t* log) {
-    if (const RedisTarget* target = worker_.process.conf().redis) {
-        link_ = std::make_unique<RedisLink>(*target, counts_);
-        link_->start(log, worker_.process.rng().next());
-    }
+bool FleetCaps::on() const noexcept {
+    return worker_.redis != nullptr;
+}
+
+WorkerRedis& FleetCaps::client() noexcept {
+    return *worker_.redis;
 }
 
 bool FleetCaps::decide(AdRequest& a, std::span<const uint32_t> placements,
@@ -135,18 +130,20 @@ bool FleetCaps::decide(AdRequest& a, std::span<const uint32_t> placements,
         carry_out(a, placements, ledger, plan_);
         return true;
     }
-    if (!link_->usable()) {
+    std::string key = session_key(client().conf().prefix,
+                                  worker_.process.ring().signer().user_key(), a.request.session);
+    if (!client().usable(client().slot(key))) {
         decide_without(a, placements, ledger);
         return true;
     }
-    ask(a, ledger);
+    ask(a, ledger, std::move(key));
     return false;
 }
 
 void FleetCaps::decide_without(AdRequest& a, std::span<const uint32_t> placements,
                                Ledger& ledger) noexcept {
-    counts_.add(RedisEvent::fallbacks);
-    if (worker_.process.conf().redis->conf.on_error == RedisError::no_ad) {
+    client().counts().add(RedisEvent::fallbacks);
+    if (client().conf().on_error == RedisError::no_ad) {
         ledger.use_grants(nothing_);
     }
     ads::decide(worker_.catalog.view(), a.request, placements, a.page, worker_.process.rng(),
@@ -159,12 +156,10 @@ void FleetCaps::carry_out(AdRequest& a, std::span<const uint32_t> placements, Le
         .carry_out(placements, plan);
 }
 
-void FleetCaps::ask(AdRequest& a, const Ledger& ledger) noexcept {
-    const RedisConf& conf = worker_.process.conf().redis->conf;
-    auto asked = std::make_unique<AskedCaps>(
-        session_key(conf.prefix, worker_.process.ring().signer().user_key(), a.request.session),
-        static_cast<uint32_t>(a.request.now / 1000),
-        static_cast<uint16_t>(worker_.process.rng().next()));
+void FleetCaps::ask(AdRequest& a, const Ledger& ledger, std::string key) noexcept {
+    auto asked =
+        std::make_unique<AskedCaps>(std::move(key), static_cast<uint32_t>(a.request.now / 1000),
+                                    static_cast<uint16_t>(worker_.process.rng().next()));
     asked->add(plan_, ledger);
     auto* decision = new FleetDecision;
     decision->ctx = a.ctx;
@@ -190,7 +185,17 @@ void FleetCaps::finish(AdRequest& a, std::span<const uint32_t> placements,
     } else {
         decide_without(a, placements, ledger);
     }
+    note_used(*decision);
     release_unused(*decision);
+}
+
+void FleetCaps::note_used(const FleetDecision& decision) noexcept {
+    for (const auto& grant : decision.grants.list) {
+        const auto* candidate = decision.asked->find(grant.group, grant.creative);
+        if (grant.used && candidate != nullptr) {
+            client().notes().add(decision.asked->note(*candidate), decision.connection);
+        }
+    }
 }
 
 void FleetCaps::release_unused(const FleetDecision& decision) noexcept {
@@ -203,8 +208,10 @@ void FleetCaps::release_unused(const FleetDecision& decision) noexcept {
 }
 
 void FleetCaps::release(const AskedCaps& asked, const AskedCaps::Candidate& candidate) noexcept {
-    asked.append_release(link_->out(), candidate, true);
-    link_->send(new ReleaseCall);
+    auto* call = new UnwatchedCall(RedisCommand::release);
+    call->slot = client().slot(asked.key());
+    asked.append_release(call->bytes, candidate, true);
+    client().send(call);
 }
 
 }  // namespace ads::ngx

@@ -5,12 +5,12 @@
 #include <memory>
 
 #include "io/session_caps.hpp"
-#include "ngx/redis/link.hpp"
 #include "ngx/request/ad_request.hpp"
 
 namespace ads::ngx {
 
 class CapsCall;
+class WorkerRedis;
 
 // A decision that waits. It is its request's.
 struct FleetDecision {
@@ -19,6 +19,7 @@ struct FleetDecision {
     Plan plan;
     uint64_t generation = 0;  // of the catalog
     bool answered = false;
+    uint32_t connection = 0;           // that the answer came on
     std::unique_ptr<AskedCaps> asked;  // since the answer
     FleetGrants grants;
     CapsCall* call = nullptr;  // on its way
@@ -31,10 +32,8 @@ class FleetCaps {
 public:
     explicit FleetCaps(Worker& worker) noexcept;
 
-    void start(ngx_log_t* log);
-
-    // Whether there is a fleet.
-    bool on() const noexcept { return link_ != nullptr; }
+    // Whether there is a Redis.
+    bool on() const noexcept;
 
     // Decides for a visitor with a session; false if the request is to wait. Its work is done
     // again then, and calls this once more.
@@ -43,22 +42,20 @@ public:
     // Gives back what was granted and not used.
     void release_unused(const FleetDecision& decision) noexcept;
 
-    void add_counts(SharedRedisCounts& totals) noexcept { counts_.add_to(totals); }
-
 private:
     friend class CapsCall;
 
     void decide_without(AdRequest& a, std::span<const uint32_t> placements,
                         Ledger& ledger) noexcept;
-    void ask(AdRequest& a, const Ledger& ledger) noexcept;
+    WorkerRedis& client() noexcept;
+    void ask(AdRequest& a, const Ledger& ledger, std::string key) noexcept;
     void carry_out(AdRequest& a, std::span<const uint32_t> placements, Ledger& ledger,
                    const Plan& plan) noexcept;
     void finish(AdRequest& a, std::span<const uint32_t> placements, Ledger& ledger) noexcept;
+    void note_used(const FleetDecision& decision) noexcept;
     void release(const AskedCaps& asked, const AskedCaps::Candidate& candidate) noexcept;
 
     Worker& worker_;
-    RedisCounts counts_;
-    std::unique_ptr<RedisLink> link_;
     Plan plan_;            // of the decision at hand
     FleetGrants nothing_;  // for on_error=no_ad
 };

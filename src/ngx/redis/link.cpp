@@ -11,6 +11,8 @@ namespace {
 
 constexpr size_t kMostReply = 64 << 10;
 constexpr size_t kMostNodes = 1024;
+constexpr size_t kMostSlotsReply = 1 << 20;  // CLUSTER SLOTS tells of each run of slots
+constexpr size_t kMostSlotsNodes = 64 << 10;
 constexpr size_t kMostUnsent = 1 << 20;
 constexpr size_t kMostCalls = 4096;
 constexpr uint32_t kMostMisses = 8;        // in a row; then others do not wait
@@ -30,7 +32,29 @@ bool is_past(ngx_msec_t time) noexcept {
     return static_cast<ngx_msec_int_t>(time - ngx_current_msec) <= 0;
 }
 
+// Of all connections of this process.
+uint32_t next_connection() noexcept {
+    static uint32_t last = 0;
+    return ++last;
+}
+
 }  // namespace
+
+RedisLink::RedisLink(const RedisTarget& target, RedisCounts& counts, RedisLinkOwner& owner,
+                     const RedisAddress* one) noexcept
+    : target_(target), counts_(counts), owner_(owner) {
+    if (one != nullptr) {
+        one_.set(*one);
+    }
+}
+
+const ngx_addr_t& RedisLink::server() const noexcept {
+    return one_.address.name.len == 0 ? target_.address(address_) : one_.address;
+}
+
+RedisAddress RedisLink::address() const noexcept {
+    return redis_address(server());
+}
 
 // The reply to AUTH.
 class RedisLink::Setup : public RedisCall {
@@ -102,6 +126,7 @@ RedisCall* RedisLink::take_first() noexcept {
     first_ = call->next_;
     last_ = first_ == nullptr ? nullptr : last_;
     count_--;
+    repeated_ -= call->attempts_ > 1 ? 1 : 0;
     return call;
 }
 
@@ -120,19 +145,21 @@ bool RedisLink::usable() noexcept {
     return true;
 }
 
-std::string& RedisLink::out() noexcept {
+void RedisLink::send(RedisCall* call, bool asking) noexcept {
     if (phase_ == Phase::idle) {
         open();
     }
-    return out_;
-}
-
-void RedisLink::send(RedisCall* call) noexcept {
     if (phase_ == Phase::idle) {
-        // The connection could not be opened.
-        out_.clear();
         call->fail();
         return;
+    }
+    if (asking) {
+        append_command(out_, std::array<std::string_view, 1>{"ASKING"});
+        enqueue(new UnwatchedCall(RedisCommand::setup));
+    }
+    out_ += call->bytes;
+    if (!target_.conf.cluster) {
+        call->bytes = {};
     }
     enqueue(call);
     if (phase_ == Phase::ready && !flush_event_.posted) {
@@ -156,11 +183,13 @@ void RedisLink::open() noexcept {
     if (open_event_.timer_set) {
         ngx_del_timer(&open_event_);
     }
-    ngx_addr_t& address = target_.address(address_);
+    const ngx_addr_t& address = server();
+    ngx_str_t name = address.name;
+    connection_ = next_connection();
     ngx_peer_connection_t peer{};
     peer.sockaddr = address.sockaddr;
     peer.socklen = address.socklen;
-    peer.name = &address.name;
+    peer.name = &name;
     peer.get = ngx_event_get_peer;
     peer.log = &quiet_;
     peer.log_error = NGX_ERROR_IGNORE_ECONNRESET;
@@ -175,7 +204,8 @@ void RedisLink::open() noexcept {
     c_->pool = ngx_create_pool(512, &quiet_);
     c_->read->log = c_->write->log = c_->log;
     delete reader_;
-    reader_ = new RespReader(kMostReply, kMostNodes);
+    reader_ = target_.conf.cluster ? new RespReader(kMostSlotsReply, kMostSlotsNodes)
+                                   : new RespReader(kMostReply, kMostNodes);
     if (c_->pool == nullptr) {
         drop("has no memory");
         return;
@@ -206,7 +236,12 @@ void RedisLink::begin() noexcept {
 
 void RedisLink::enqueue(RedisCall* call) noexcept {
     call->sent_ = monotonic_ns();
-    call->deadline_ = ngx_current_msec + static_cast<ngx_msec_t>(target_.conf.timeout);
+    call->connection_ = connection_;
+    if (call->attempts_++ == 0) {
+        call->deadline_ = ngx_current_msec + static_cast<ngx_msec_t>(target_.conf.timeout);
+    } else {
+        repeated_++;
+    }
     call->next_ = nullptr;
     (last_ == nullptr ? first_ : last_->next_) = call;
     last_ = call;
@@ -251,6 +286,7 @@ void RedisLink::connected() noexcept {
     if (c_->read->ready) {
         ngx_post_event(c_->read, &ngx_posted_events);
     }
+    owner_.connected();
 }
 
 #if (NGX_SSL)
@@ -313,7 +349,7 @@ void RedisLink::drop(const char* why) noexcept {
             broken_ = true;
             ngx_log_error(NGX_LOG_ERR, log_, 0,
                           "ads: redis \"%V\" %s: frequency caps follow on_error until it answers",
-                          &target_.address(address_).name, why);
+                          &server().name, why);
         }
     }
     phase_ = Phase::idle;
@@ -339,6 +375,7 @@ void RedisLink::drop(const char* why) noexcept {
     if (why != nullptr) {
         const auto doubled = kShortestPause << std::min<uint32_t>(failures_ - 1, 10);
         ngx_add_timer(&open_event_, pause(std::min(doubled, kLongestPause)));
+        owner_.lost();
     }
 }
 
@@ -412,8 +449,7 @@ void RedisLink::answered() noexcept {
     failures_ = 0;
     if (broken_) {
         broken_ = false;
-        ngx_log_error(NGX_LOG_NOTICE, log_, 0, "ads: redis \"%V\" answers again",
-                      &target_.address(address_).name);
+        ngx_log_error(NGX_LOG_NOTICE, log_, 0, "ads: redis \"%V\" answers again", &server().name);
     }
 }
 
@@ -431,9 +467,8 @@ void RedisLink::note_error(std::string_view text) noexcept {
     const ngx_uint_t minute = static_cast<ngx_uint_t>(ngx_time() / 60);
     if (minute != error_minute_) {
         error_minute_ = minute;
-        ngx_log_error(NGX_LOG_ERR, log_, 0, "ads: redis \"%V\" replied \"%*s\"",
-                      &target_.address(address_).name, std::min<size_t>(text.size(), 200),
-                      text.data());
+        ngx_log_error(NGX_LOG_ERR, log_, 0, "ads: redis \"%V\" replied \"%*s\"", &server().name,
+                      std::min<size_t>(text.size(), 200), text.data());
     }
 }
 
@@ -450,7 +485,13 @@ bool RedisLink::take_replies() noexcept {
         RedisCall* call = take_first();
         counts_.replied(call->command, now - call->sent_);
         if (reader_->root().type == RespType::error) {
-            note_error(reader_->text(reader_->root()));
+            const std::string_view error = reader_->text(reader_->root());
+            if (owner_.redirect(*this, call, error)) {
+                misses_ = 0;
+                answered();
+                continue;
+            }
+            note_error(error);
         } else if (call->waits) {
             misses_ = 0;
             answered();
@@ -476,9 +517,12 @@ void RedisLink::watch() noexcept {
             due = true;
         }
         if (call->waits) {
-            next = call->deadline_;
+            const auto sooner = static_cast<ngx_msec_int_t>(call->deadline_ - next);
+            next = !waits || sooner < 0 ? call->deadline_ : next;
             waits = true;
-            break;
+            if (repeated_ == 0) {
+                break;
+            }
         }
     }
     if (phase_ == Phase::connecting && !due) {
@@ -508,29 +552,33 @@ void RedisLink::on_time() noexcept {
         if (!call->waits) {
             continue;
         }
-        if (!is_past(call->deadline_)) {
+        if (call->is_late()) {
+            miss(call);
+        } else if (repeated_ == 0) {
             break;
         }
-        call->waits = false;
-        counts_.add(RedisEvent::timeouts);
-        if (++misses_ == kMostMisses) {
-            try_again_ = ngx_current_msec + kRetry;
-            if (!broken_) {
-                broken_ = true;
-                ngx_log_error(NGX_LOG_ERR, log_, 0,
-                              "ads: redis \"%V\" does not answer within %M ms: frequency caps "
-                              "follow on_error until it does",
-                              &target_.address(address_).name,
-                              static_cast<ngx_msec_t>(target_.conf.timeout));
-            }
-        }
-        call->late();
     }
     if (first_ != nullptr && is_past(first_->deadline_ + kSilence)) {
         drop("does not answer");
         return;
     }
     watch();
+}
+
+void RedisLink::miss(RedisCall* call) noexcept {
+    call->waits = false;
+    counts_.add(RedisEvent::timeouts);
+    if (++misses_ == kMostMisses) {
+        try_again_ = ngx_current_msec + kRetry;
+        if (!broken_) {
+            broken_ = true;
+            ngx_log_error(NGX_LOG_ERR, log_, 0,
+                          "ads: redis \"%V\" does not answer within %M ms: frequency caps follow "
+                          "on_error until it does",
+                          &server().name, static_cast<ngx_msec_t>(target_.conf.timeout));
+        }
+    }
+    call->late();
 }
 
 }  // namespace ads::ngx

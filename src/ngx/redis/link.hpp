@@ -3,8 +3,10 @@
 // whoever waits for it goes on, and its reply, if it comes, is read and passed by.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "io/redis_cluster.hpp"
 #include "io/resp.hpp"
 #include "ledger/redis_counts.hpp"
 #include "ngx/redis/target.hpp"
@@ -25,18 +27,57 @@ public:
 
     const RedisCommand command;
     bool waits = true;  // somebody, until the deadline
+    uint16_t slot = 0;  // of its key, in a cluster
+    std::string bytes;  // of the command; in a cluster kept until the reply
+
+    // The number of the connection that it was sent on.
+    uint32_t connection() const noexcept { return connection_; }
+
+    bool is_late() const noexcept {
+        return static_cast<ngx_msec_int_t>(deadline_ - ngx_current_msec) <= 0;
+    }
 
 private:
     friend class RedisLink;
+    friend class WorkerRedis;
     RedisCall* next_ = nullptr;
-    ngx_msec_t deadline_ = 0;
-    int64_t sent_ = 0;  // monotonic nanoseconds
+    ngx_msec_t deadline_ = 0;  // of all attempts together
+    int64_t sent_ = 0;         // monotonic nanoseconds
+    uint32_t connection_ = 0;
+    uint8_t attempts_ = 0;
+};
+
+// A command whose reply changes nothing.
+class UnwatchedCall : public RedisCall {
+public:
+    explicit UnwatchedCall(RedisCommand what) noexcept : RedisCall(what) { waits = false; }
+    void reply(const RespReader&) noexcept override { delete this; }
+    void fail() noexcept override { delete this; }
+};
+
+class RedisLink;
+
+// Who is told what happens to a link.
+class RedisLinkOwner {
+public:
+    // A connection works: commands go out.
+    virtual void connected() noexcept = 0;
+
+    // It is lost, or could not be opened. The link opens the next one by itself.
+    virtual void lost() noexcept = 0;
+
+    // Whether a command whose reply is this error goes on elsewhere; it is the owner's then.
+    virtual bool redirect(RedisLink& link, RedisCall* call, std::string_view error) noexcept = 0;
+
+protected:
+    ~RedisLinkOwner() = default;
 };
 
 class RedisLink {
 public:
-    RedisLink(const RedisTarget& target, RedisCounts& counts) noexcept
-        : target_(target), counts_(counts) {}
+    // To the servers of the target, one after the other, or to the one server.
+    RedisLink(const RedisTarget& target, RedisCounts& counts, RedisLinkOwner& owner,
+              const RedisAddress* one = nullptr) noexcept;
     ~RedisLink();
     RedisLink(const RedisLink&) = delete;
 
@@ -46,9 +87,20 @@ public:
     // for one command from time to time, which tells whether that is over.
     bool usable() noexcept;
 
-    // Where the command is to be appended; then send() says whose it is.
-    std::string& out() noexcept;
-    void send(RedisCall* call) noexcept;
+    // Whether there is a connection.
+    bool works() const noexcept { return phase_ == Phase::ready; }
+
+    // Whether it was lost, or could not be opened.
+    bool failing() const noexcept { return failures_ > 0 && !works(); }
+
+    // Sends the bytes of a call; with `asking` to a server that has not taken over the slot yet.
+    void send(RedisCall* call, bool asking = false) noexcept;
+
+    // The number of the connection, which is another one after each loss.
+    uint32_t connection() const noexcept { return connection_; }
+
+    // The server, if it is reached by IP.
+    RedisAddress address() const noexcept;
 
 private:
     enum class Phase : uint8_t { idle, connecting, ready };
@@ -58,6 +110,7 @@ private:
         return static_cast<RedisLink*>(static_cast<ngx_connection_t*>(event->data)->data);
     }
     void make_event(ngx_event_t& event, ngx_event_handler_pt handler) noexcept;
+    const ngx_addr_t& server() const noexcept;
 
     void open() noexcept;
     void connected() noexcept;
@@ -70,6 +123,7 @@ private:
     void drop(const char* why) noexcept;
     void watch() noexcept;
     void on_time() noexcept;
+    void miss(RedisCall* call) noexcept;
     ngx_msec_t pause(ngx_msec_t most) noexcept;
     void answered() noexcept;
     void note_error(std::string_view text) noexcept;
@@ -88,6 +142,9 @@ private:
 
     const RedisTarget& target_;
     RedisCounts& counts_;
+    RedisLinkOwner& owner_;
+    ServerAddress one_;  // without a name: the target's are used
+
     ngx_log_t* log_ = nullptr;
     ngx_log_t quiet_{};       // of the connection: what matters is logged here, once
     ngx_connection_t own_{};  // required for events
@@ -98,12 +155,14 @@ private:
 
     Phase phase_ = Phase::idle;
     ngx_connection_t* c_ = nullptr;
+    uint32_t connection_ = 0;
     size_t address_ = 0;  // the one in use
     std::string out_;
     size_t written_ = 0;          // of out_
     RedisCall* first_ = nullptr;  // in the order of their commands
     RedisCall* last_ = nullptr;
     size_t count_ = 0;
+    size_t repeated_ = 0;  // of them, whose deadlines are not in that order
     RespReader* reader_ = nullptr;
     uint32_t failures_ = 0;  // connections in a row that brought no reply
     uint32_t misses_ = 0;    // replies in a row that did not come in time

@@ -1,6 +1,7 @@
 // The servers of `ads_redis`, as nginx connects to them.
 #pragma once
 
+#include "io/redis_cluster.hpp"
 #include "io/redis_conf.hpp"
 #include "ngx/nginx.hpp"
 
@@ -20,5 +21,20 @@ struct RedisTarget {
         return static_cast<ngx_addr_t*>(addresses->elts)[i];
     }
 };
+
+// A server of a cluster, which the configuration does not name.
+struct ServerAddress {
+    ngx_addr_t address{};
+    ngx_sockaddr_t room{};
+    std::string name;
+
+    ServerAddress() noexcept = default;
+    ServerAddress(const ServerAddress&) = delete;
+
+    void set(const RedisAddress& to) noexcept;
+};
+
+// The address of a server that is not a unix socket.
+RedisAddress redis_address(const ngx_addr_t& server) noexcept;
 
 }  // namespace ads::ngx

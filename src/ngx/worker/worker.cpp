@@ -6,6 +6,8 @@
 
 #include <climits>
 
+#include "ngx/redis/worker_redis.hpp"
+
 namespace ads::ngx {
 
 namespace {
@@ -24,7 +26,10 @@ bool Worker::start(ngx_log_t* log) {
     recorder.start();
     requests.start(log);
     live.start(log);
-    fleet.start(log);
+    if (const RedisTarget* target = process.conf().redis) {
+        redis = std::make_unique<WorkerRedis>(*target);
+        redis->start(log, process.rng().next());
+    }
     // One worker is enough to log.
     stops.start(process, ngx_worker == 0);
     connection_.fd = static_cast<ngx_socket_t>(-1);
@@ -93,8 +98,8 @@ void Worker::tick() noexcept {
     ring_for_rights();
     const bool ready = refresh();
     recorder.tick();
-    if (fleet.on()) {
-        fleet.add_counts(process.state().head().redis);
+    if (redis != nullptr) {
+        redis->counts().add_to(process.state().head().redis);
     }
     if (ready) {
         counts.add_to_state(catalog.image());

@@ -16,6 +16,8 @@
 
 namespace ads::ngx {
 
+class WorkerRedis;
+
 class Worker {
 public:
     explicit Worker(MainConf& conf) noexcept;
@@ -52,6 +54,7 @@ public:
     RequestQueue requests{*this};
     LiveStreams live{*this};
     FleetCaps fleet{*this};
+    std::unique_ptr<WorkerRedis> redis;  // nullptr: none is configured
 
     // Keyed hashes of recent user agents.
     DeviceCache devices;
