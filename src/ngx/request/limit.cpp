@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "ngx/clock.hpp"
 #include "ngx/endpoint/handlers.hpp"
 #include "ngx/request/cors.hpp"
 #include "ngx/request/visitor.hpp"
@@ -33,14 +34,13 @@ Seen* seen_of(ngx_http_request_t* r) noexcept {
 
 // A monotonic clock, the same for all workers.
 uint64_t now() noexcept {
-    uint64_t now = kEpoch + ngx_current_msec;
+    auto now = static_cast<Millis>(ngx_current_msec);
 #if ADS_TEST_CLOCK
     if (Worker* worker = Worker::current()) {
-        now += static_cast<uint64_t>(
-            worker->process.zone().head().clock.offset.load(std::memory_order_relaxed));
+        now = shown_time(worker->process.zone(), now);
     }
 #endif
-    return now;
+    return kEpoch + static_cast<uint64_t>(now);
 }
 
 // The visitor's address: all of IPv4, and of IPv6 the half that a network gives to
