@@ -213,10 +213,11 @@ constexpr std::string_view kOwn = R"json({
 
 // What an object of the catalog has delivered.
 constexpr std::string_view kDelivered = R"json({
-"Campaign": {"type": ["object", "null"], "properties": {
-    "of": {"enum": ["day", "flight"]}, "spent_cents": {"type": "number"},
+"Campaign": {"type": "object", "properties": {
+    "of": {"enum": ["day", "flight", null], "description": "Null: it has no budget"},
+    "spent_cents": {"type": "number", "description": "Without a budget: today"},
     "budget_cents": {"type": ["number", "null"]}, "delivered": {"type": ["number", "null"]},
-    "aim": {"type": ["number", "null"]}}},
+    "aim": {"type": ["number", "null"]}, "active_ad_groups": {"type": "integer"}}},
 "AdGroup": {"type": ["object", "null"], "properties": {
     "of": {"enum": ["day", "flight"]}, "unit": {"type": "string"}, "done": {"type": "integer"},
     "target": {"type": "integer"}, "delivered": {"type": ["number", "null"]},

@@ -88,6 +88,9 @@ is summary(2), "Will deliver 25 % of each day's budget until 26 Nov.", 'a daily 
 is summary(3), 'Will deliver 0 % of its budget: nothing was spent in the last 7 days.', 'nothing spent';
 is summary(4), 'No budget, no goal, and no spend in the last 7 days.', 'nothing to deliver';
 is summary(5), 'Will deliver 100 % of its budget by 19 Dec 2027.', 'in another year';
+$pg->run('UPDATE ads.campaigns SET budget_micro = 100 * budget_micro WHERE id = 5');
+like summary(5), qr/^Will deliver 100 % of its budget in about \d+ years at this rate\.\z/, 'a day in many years is none';
+$pg->run('UPDATE ads.campaigns SET budget_micro = budget_micro / 100 WHERE id = 5');
 is forecast(1)->{summary}, 'Will deliver 54 % of its budget by 30 Dec.', 'also for programs';
 is forecast(1)->{deliver_by}, '2026-12-30', 'with the day';
 
@@ -238,7 +241,7 @@ like $list, qr{^ 1  Autumn +acme +active +2026-10-31 +2026-12-30 +1000\.00/total
 like $list, qr{^ 2  Daily +active +2026-11-01 +2026-11-26 +20\.00/day +0% +50% +0$}m, 'of the day';
 like $list, qr{^ 4  House +active +- +- +- +0$}m, 'nothing to deliver';
 is_deeply json(list('campaign', '--search', 'fast', '--json'))->[0]{delivery},
-    { of => 'flight', spent_cents => 70, budget_cents => 100, delivered => 0.7, aim => 0.2583 }, 'for programs';
+    { of => 'flight', spent_cents => 70, budget_cents => 100, delivered => 0.7, aim => 0.2583, active_ad_groups => 0 }, 'for programs';
 
 $pg->run(<<'SQL');
 UPDATE ads.ad_groups SET goal_on = 'clicks', goal_count = 80 WHERE id = 12;

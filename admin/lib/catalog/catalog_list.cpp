@@ -63,7 +63,8 @@ std::string campaigns() {
         "to_char((c.ends_at - interval '1 second') AT TIME ZONE c.timezone, 'YYYY-MM-DD'), "
         "c.budget_type, ads.cents(c.budget_micro), (SELECT count(*) FROM ads.ad_groups g WHERE "
         "g.campaign_id = c.id AND g.status <> 'archived'), d.\"of\", d.spent_cents, "
-        "d.budget_cents, d.delivered, d.aim, c.id AS campaign "
+        "d.budget_cents, d.delivered, d.aim, c.id AS campaign, (SELECT count(*) FROM ads.ad_groups "
+        "g WHERE g.campaign_id = c.id AND g.status = 'active') AS active "
         "FROM ads.campaigns c JOIN ads.campaign_delivery() d ON d.campaign_id = c.id "
         "WHERE ($9 = '' OR c.id = nullif($9, '')::bigint) AND {} AND {} AND {} AND {} ORDER BY "
         "c.id",
@@ -186,14 +187,13 @@ private:
 };
 
 json_t* campaign_delivery(const Row<CampaignColumn>& row) {
-    if (row.null(CampaignColumn::of)) {
-        return json_null();
-    }
-    return json_pack("{s:o,s:o,s:o,s:o,s:o}", "of", row.text_json_of(CampaignColumn::of),
-                     "spent_cents", row.real_json_of(CampaignColumn::spent), "budget_cents",
-                     row.real_json_of(CampaignColumn::budget), "delivered",
-                     row.real_json_of(CampaignColumn::delivered), "aim",
-                     row.real_json_of(CampaignColumn::aim));
+    return json_pack(
+        "{s:o,s:o,s:o,s:o,s:o,s:o}", "of",
+        row.null(CampaignColumn::of) ? json_null() : row.text_json_of(CampaignColumn::of),
+        "spent_cents", row.real_json_of(CampaignColumn::spent), "budget_cents",
+        row.real_json_of(CampaignColumn::budget), "delivered",
+        row.real_json_of(CampaignColumn::delivered), "aim", row.real_json_of(CampaignColumn::aim),
+        "active_ad_groups", row.number_json_of(CampaignColumn::active));
 }
 
 json_t* group_delivery(const Row<AdGroupColumn>& row) {

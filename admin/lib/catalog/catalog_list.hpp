@@ -43,6 +43,7 @@ enum class CampaignColumn {
     delivered,
     aim,
     campaign,
+    active,  // ad groups
 };
 enum class AdGroupColumn {
     id,

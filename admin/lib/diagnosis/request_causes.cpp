@@ -304,9 +304,9 @@ private:
         std::sort(sorted.rbegin(), sorted.rend());
         std::vector<std::string> texts;
         for (const auto& [count, name] : sorted) {
-            texts.push_back(
-                fmt::format("{} ({:.0f}%)", name,
-                            100.0 * static_cast<double>(count) / static_cast<double>(all)));
+            const double percent = 100.0 * static_cast<double>(count) / static_cast<double>(all);
+            texts.push_back(percent < 0.5 ? fmt::format("{} (<1%)", name)
+                                          : fmt::format("{} ({:.0f}%)", name, percent));
         }
         return listed(texts);
     }

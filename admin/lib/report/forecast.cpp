@@ -51,6 +51,19 @@ std::string without_target(const Forecast& f, const std::string& by) {
                                     rounded_money(f.projected_total_spend, f.currency), by);
 }
 
+// A date in many years says less than how many they are.
+std::string by_text(const Forecast& f) {
+    constexpr double kFar = 730;
+    constexpr double kYear = 365.25;
+    if (!f.deliver_by) {
+        return {};
+    }
+    if (!f.ends_on && f.days_remaining && *f.days_remaining > kFar) {
+        return fmt::format(" in about {:.0f} years at this rate", *f.days_remaining / kYear);
+    }
+    return fmt::format(" by {}", day_text(*f.deliver_by, f.today));
+}
+
 }  // namespace
 
 Forecast read_forecast(Database& database, Id campaign) {
@@ -101,8 +114,7 @@ Forecast read_forecast(Database& database, Id campaign) {
 }
 
 std::string summary_of(const Forecast& f) {
-    const std::string by =
-        f.deliver_by ? fmt::format(" by {}", day_text(*f.deliver_by, f.today)) : std::string();
+    const std::string by = by_text(f);
     if (f.flight == "ahead" && f.starts_on) {
         return fmt::format("Starts on {}: no data for a forecast yet.",
                            day_text(*f.starts_on, f.today));
