@@ -15,6 +15,7 @@ export const as = (user, more = {}) => ({listen: false, context: {httpCredential
 export const numbers = text => Number(text.replace(/[^\d.-]/g, ''));
 /** Statements that answer one row of JSON. */
 export const sql = text => JSON.parse(execFileSync('psql', ['-qAtX', '-d', process.env.CONNINFO, '-c', `SELECT row_to_json(one) FROM (${text}) one`], {encoding: 'utf8'}));
+export const psql = text => execFileSync('psql', ['-qAtX', '-v', 'ON_ERROR_STOP=1', '-d', process.env.CONNINFO, '-c', text], {encoding: 'utf8'}).trim();
 export const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export const open = async (tab, hash = '', from = site) => {

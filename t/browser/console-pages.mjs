@@ -2,12 +2,11 @@
 import {execFileSync} from 'node:child_process';
 import {readFileSync} from 'node:fs';
 import {deflateSync} from 'node:zlib';
-import {as, looked, numbers, open, sql} from './console-harness.mjs';
+import {as, looked, numbers, open, psql, sql} from './console-harness.mjs';
 import {equal, ok, run, site, test, until} from './harness.mjs';
 
 const form = page => page.locator('edit-form form');
 const rows = page => page.locator('main tbody tr').evaluateAll(list => list.map(row => [...row.children].map(cell => cell.innerText.split('\n')[0])));
-const psql = text => execFileSync('psql', ['-qAtX', '-v', 'ON_ERROR_STOP=1', '-d', process.env.CONNINFO, '-c', text], {encoding: 'utf8'}).trim();
 
 // ---- reports ----
 

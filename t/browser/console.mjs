@@ -1,5 +1,5 @@
 import {spawn} from 'node:child_process';
-import {accessible, alone, as, looked, numbers, open, shots, sql, tile, zone} from './console-harness.mjs';
+import {accessible, alone, as, looked, numbers, open, psql, shots, sql, tile, zone} from './console-harness.mjs';
 import {equal, ok, run, site, test, until} from './harness.mjs';
 
 test('Today, with PostgreSQL', async tab => {
@@ -92,11 +92,12 @@ test('Today equals the report of PostgreSQL at rest, and the node', async tab =>
 test('Health shows the nodes of a fleet, and a placement why it got no ad', async tab => {
   const {page} = tab;
   await open(tab, '#/health');
-  await page.getByText('All active nodes serve generation 7.').waitFor();
+  await page.locator('tr', {hasText: 'web1'}).getByText('generation 7').waitFor();
   ok(/web2.*silent/s.test(await page.locator('tr', {hasText: 'web2'}).innerText()), 'the silent one');
   await looked(tab, 'health-fleet');
   await open(tab, '#/placement/side');
   await page.locator('tr', {hasText: 'pacing'}).getByText('300', {exact: true}).waitFor();
+  await page.locator('.facts').getByText('50 % of the ad in view for 1 s').waitFor();
 }, as('viewer'));
 
 test('a chart has its finding, and a table behind it', async tab => {
@@ -116,6 +117,7 @@ const act = async (page, name) => {
   await form(page).getByRole('button', {name, exact: true}).click();
   await form(page).waitFor({state: 'detached'});
 };
+const publishes = name => psql(`UPDATE ads.fleet_nodes SET about = about || jsonb_build_object('generation', ((about ->> 'generation')::int + 1)::text) WHERE about ->> 'name' = '${name}'`);
 const campaign = id => sql(`SELECT status, name, budget_micro::float / 1e6 AS cents, budget_type FROM ads.campaigns WHERE id = ${id}`);
 
 test('a campaign is created, re-budgeted, started, paused, cloned and archived', async tab => {
@@ -170,7 +172,13 @@ test('a campaign is created, re-budgeted, started, paused, cloned and archived',
   await form(page).waitFor({state: 'detached'});
   await act(page, 'Start');
   await page.locator('.head .chip.active').waitFor();
-  await page.locator('.notice-card').getByText('Served by this node since').first().waitFor();
+  // All nodes of a fleet are awaited.
+  const served = page.locator('.notice-card').last();
+  await served.getByText('waiting for web1, web3').waitFor();
+  publishes('web1');
+  await served.getByText('Served by 1 of 2 nodes; waiting for web3').waitFor();
+  publishes('web3');
+  await served.getByText('Served by all 2 nodes since').waitFor();
   equal(campaign(id).status, 'active', 'started');
   await act(page, 'Pause');
   await page.locator('.head .chip.paused').waitFor();
@@ -194,6 +202,9 @@ test('why a campaign is not served, and put right from there', async tab => {
   await open(tab);
   await page.locator('campaign-list tr', {hasText: 'Blocked'}).getByText('Why?').click();
   await page.locator('.problems').getByText('geos').first().waitFor();
+  equal(await page.locator('.remedy code').first().innerText(), 'nginx-ads ad-group update 31 --geos none', 'a command is set off');
+  ok(!/nginx-ads/.test(await page.locator('.remedy').first().evaluate(one => one.firstChild.textContent)), 'from what to do');
+  psql('UPDATE ads.fleet_nodes SET closed_at = now()');  // no fleet any more
   await page.locator('.problems').getByRole('link', {name: 'Change it'}).first().click();
   await until('the field that is the cause has the focus', () => page.evaluate(() => document.activeElement?.name === 'targeting.geos'));
   equal(await form(page).getByLabel('Countries and regions').inputValue(), 'NO', 'what it has');
@@ -296,6 +307,16 @@ test('an advertiser sees what is its own, and not the node', async tab => {
   await open(tab, '#/campaign/2');
   await page.getByRole('alert').first().waitFor();
 }, {...as('carol'), console: [/^error: Failed to load resource: .* 404/]});
+
+test('a campaign whose ad groups are all paused says so', async tab => {
+  psql("UPDATE ads.ad_groups SET status = 'paused' WHERE campaign_id = 2");
+  await open(tab);
+  const row = tab.page.locator('campaign-list tr', {hasText: 'Winter'});
+  await row.getByText('no active ad group').waitFor();
+  await row.getByText('Why?').click();
+  await tab.page.locator('.problems').getByText('is paused').first().waitFor();
+  psql("UPDATE ads.ad_groups SET status = 'active' WHERE campaign_id = 2");
+}, as('viewer'));
 
 // ---- by keyboard ----
 

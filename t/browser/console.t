@@ -1,5 +1,5 @@
 # The page of the console in a real Chromium, against nginx, nginx-ads api and PostgreSQL. The tests
-# are in console.mjs and console-pages.mjs beside this file.
+# are in console.mjs, console-pages.mjs and others beside this file.
 
 use strict;
 use warnings;
@@ -66,7 +66,8 @@ system($^X, 'scripts/visitors', "http://127.0.0.1:$port/spot/serve", '--placemen
 # A fleet, as PostgreSQL has it.
 $pg->run(q{INSERT INTO ads.fleet_nodes (node, instance, protocol, about, joined_at, seen_at) VALUES
     (1, 1, 1, '{"name": "web1", "version": "0.1.0", "generation": "7", "exactness": "exact"}', now(), now() + interval '1 day'),
-    (2, 2, 1, '{"name": "web2", "version": "0.1.0", "generation": "6", "exactness": "exact"}', now(), now() - interval '1 hour')});
+    (2, 2, 1, '{"name": "web2", "version": "0.1.0", "generation": "6", "exactness": "exact"}', now(), now() - interval '1 hour'),
+    (3, 3, 1, '{"name": "web3", "version": "0.1.0", "generation": "41", "exactness": "exact"}', now(), now() + interval '1 day')});
 $pg->run(q{INSERT INTO ads.placement_hours (hour, placement, outcome, requests) SELECT date_trunc('hour', now()) - interval '2 hours', 'side', * FROM (VALUES ('', 700), ('pacing', 300)) o});
 
 # The same node without an API: what the zone knows.
@@ -75,6 +76,11 @@ for my $tests (qw(console console-pages)) {
     AdsTest::Browser::run($node, "t/browser/$tests.mjs", SITE => $site, BROWSER => $browser, ALONE => 'http://localhost:' . $alone->{ngx}->port, CONNINFO => $pg->conninfo,
         COMMAND => $command, LOG => $api->{ngx}->path('logs/error.log'), ROOT => $api->{ngx}->path('html'));
 }
+
+# A database that hangs.
+$pg->sigstop;
+AdsTest::Browser::run($node, 't/browser/console-hanging.mjs', SITE => $site, BROWSER => $browser, LOG => $api->{ngx}->path('logs/error.log'), ROOT => $api->{ngx}->path('html'));
+$pg->sigcont;
 
 $api->stop_api;
 AdsTest::Browser::run($node, 't/browser/console-away.mjs', SITE => $site, BROWSER => $browser, LOG => $api->{ngx}->path('logs/error.log'), ROOT => $api->{ngx}->path('html'));

@@ -14,7 +14,7 @@ export interface CampaignRow {
   timezone?: string;
   budget: {type: 'daily' | 'lifetime'; amount_cents: number} | null;
   ad_groups?: unknown;
-  delivery: {of: 'day' | 'flight' | null; spent_cents: number; budget_cents: number | null; delivered: number | null; aim: number | null};
+  delivery: {of: 'day' | 'flight' | null; spent_cents: number; budget_cents: number | null; delivered: number | null; aim: number | null; active_ad_groups: number};
 }
 
 const every = 10_000;

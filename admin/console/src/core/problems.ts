@@ -1,5 +1,5 @@
 // What is wrong with a node, and what to do: the thresholds of nginx-ads doctor and of conf/prometheus-rules.yml.
-import {bytes, count, plural, span} from './format.ts';
+import {bytes, count, money, plural, span} from './format.ts';
 import type {NodeStatus} from './status.ts';
 
 export interface Problem {
@@ -15,13 +15,19 @@ export interface Problem {
 const keeperSilent = 3000;
 const zoneNearlyFull = 0.9;
 
+/** Budgets and caps of which more is used than there is, with names. */
+const exceeded = ({campaigns, ad_groups: groups, catalog: {currency}}: NodeStatus): string[] => [
+  ...campaigns.filter(({budget}) => budget && budget.used > budget.amount).map(({id, name, budget}) => `the budget of ${name || `campaign ${id}`}, ${money(budget!.used)} of ${money(budget!.amount, currency)}`),
+  ...groups.flatMap(({id, limits}) => limits.filter(({used, amount}) => used > amount).map(({of, used, amount}) => `the ${of} of ad group ${id}, ${count(used)} of ${count(amount)}`)),
+];
+
 const signs: Record<string, {what: (value: string) => string; remedy: string}> = {
   serves_per_impression: {
     what: value => `${value} ads are served per impression; 1.05 to 1.15 is healthy`,
     remedy: 'Too high: pages do not show the ads they request, or lose pixels. Too low: pixels reach another node than serves.',
   },
   pixel_delay_s: {what: value => `half of the impressions come ${value} s or more after their serve; below 30 s is healthy`, remedy: 'Ads are fetched long before they are shown, or the network is slow.'},
-  limits_passed: {what: value => `${value === '1' ? '1 budget or cap is' : `${value} budgets or caps are`} exceeded`, remedy: 'nginx-ads pacing shows which. A lower budget or a stop in the middle of the day does this, and it goes at midnight.'},
+  limits_passed: {what: value => `${value === '1' ? '1 budget or cap is' : `${value} budgets or caps are`} exceeded`, remedy: 'A lower budget or a stop in the middle of the day does this, and it goes at midnight. nginx-ads pacing lists them.'},
 };
 
 export const nodeProblems = (node: NodeStatus): Problem[] => {
@@ -65,7 +71,9 @@ export const nodeProblems = (node: NodeStatus): Problem[] => {
     if (sign.status === 'alert' || sign.status === 'warning') {
       const words = signs[name];
       const value = String(Math.round((sign.value ?? 0) * 100) / 100);
-      add(sign.status, 'delivery', words ? words.what(value).replace(/^./, first => first.toUpperCase()) : `${name} is ${value}`, words?.remedy ?? 'See docs/metrics.md.');
+      const which = name === 'limits_passed' ? exceeded(node) : [];
+      const list = which.length ? `: ${which.slice(0, 3).join('; ')}${which.length > 3 ? `; and ${which.length - 3} more` : ''}` : '';
+      add(sign.status, 'delivery', words ? words.what(value).replace(/^./, first => first.toUpperCase()) + list : `${name} is ${value}`, words?.remedy ?? 'See docs/metrics.md.');
     }
   }
   for (const stop of node.stopped ?? []) {

@@ -10,7 +10,7 @@ import {act} from '../ui/actions.ts';
 import {ask, editForm, WrongInput, type Edited} from '../ui/edit.ts';
 import {choiceMember, fieldsOf, flagsOf, listMember, moneyMember, numberMember, patchOf, textMember, type Member} from '../ui/members.ts';
 import {pace, paceOf, statusChip} from '../ui/pace.ts';
-import {sentence} from '../ui/problems.ts';
+import {readable, withoutCommands} from '../ui/prose.ts';
 import {source, waiting} from '../ui/source.ts';
 import {facts} from '../ui/table.ts';
 import {define, html, nothing, View, type TemplateResult} from '../ui/view.ts';
@@ -155,7 +155,7 @@ class AdGroupPage extends View {
   private terms(group: AdGroup): TemplateResult {
     const list = members([]);
     const shown = list.filter(({path}) => path !== 'name' && !path.startsWith('price.')).map((member): [string, unknown] => [member.label, member.read(group) || html`<span class="dim">${/targeting/.test(member.path) ? 'all' : 'none'}</span>`]);
-    return facts([['Price', group.price ? `${money(group.price.amount_cents)} ${group.price.model}` : 'free'], ...shown]);
+    return facts([['Price', group.price ? `${money(group.price.amount_cents, this.node.value?.catalog.currency)} ${group.price.model}` : 'free'], ...shown]);
   }
 
   protected override render(): TemplateResult {
@@ -171,7 +171,7 @@ class AdGroupPage extends View {
         <section class="section"><div class="section-head"><h2>Delivery</h2>${source(session.seesNode ? this.node : this.object)}</div>${facts([
           ...group.delivery ? [['Delivered', `${count(group.delivery.done)} of ${count(group.delivery.target)} ${group.delivery.unit}, ${share(group.delivery.delivered)}`] as [string, unknown]] : [],
           ...node ? [['Pace', pace(this.object.value?.status === 'paused' ? 'paused' : paceOf(node.pace))], ['Served today', count(node.serves)], ['Impressions', count(node.impressions)], ['Clicks', count(node.clicks)]] as [string, unknown][] : [],
-        ])}${diagnosis?.causes.map(cause => html`<p class="notice">${sentence(cause.what)} <span class="dim">${sentence(cause.remedy)}</span></p>`) ?? nothing}</section></div>`;
+        ])}${diagnosis?.causes.map(cause => html`<p class="notice">${readable(cause.what)} <span class="dim">${withoutCommands(cause.remedy)}</span></p>`) ?? nothing}</section></div>`;
   }
 }
 

@@ -1,5 +1,5 @@
 // The campaigns that are meant to deliver, the one with the most money at risk first.
-import {money, share, span} from '../core/format.ts';
+import {count, money, share, span} from '../core/format.ts';
 import {campaignRows} from '../core/names.ts';
 import {forecastOf, spendBand, type Forecast} from '../core/report.ts';
 import {address} from '../core/router.ts';
@@ -28,7 +28,15 @@ interface Row {
 }
 
 const mostForecasts = 12;
-const order: Record<PaceWord, number> = {stopped: 0, under: 1, over: 2, on: 3, none: 4, 'used up': 5, paused: 6, ended: 7};
+const order: Record<PaceWord, number> = {stopped: 0, idle: 1, under: 2, over: 3, on: 4, none: 5, 'used up': 6, paused: 7, ended: 8};
+
+const tightest = (groups: GroupStatus[]): {group: GroupStatus; limit: GroupStatus['limits'][number]} | undefined => {
+  // One that is paused has no plan to be behind.
+  const group = groups.filter(({limits}) => limits.some(({ideal}) => ideal > 0)).sort((a, b) => (a.pace.utilization ?? 1) - (b.pace.utilization ?? 1))[0] ?? groups.find(({limits}) => limits.length);
+  const limit = group?.limits.toSorted((a, b) => a.used / (a.ideal || 1) - b.used / (b.ideal || 1))[0];
+  return group && limit ? {group, limit} : undefined;
+};
+const limitText = ({group, limit}: {group: GroupStatus; limit: GroupStatus['limits'][number]}) => `${count(limit.used)} of ${count(limit.amount)} ${limit.of} today, ad group ${group.id}`;
 
 class CampaignList extends View {
   private readonly node = fullStatus();
@@ -57,17 +65,16 @@ class CampaignList extends View {
     return (this.rows.value ?? []).filter(campaign => campaign.status === 'active').map(campaign => {
       const node = this.onNode(campaign.id);
       const d = campaign.delivery;
-      const budget = d?.budget_cents ?? null;
+      const budget = d.budget_cents;
       const groups = this.node.value?.ad_groups.filter(group => group.campaign === campaign.id) ?? [];
-      // Without a budget: the ad group that is furthest behind its own limit; one that is paused has no plan to be behind.
-      const behind = budget === null ? groups.filter(group => group.limits.some(({ideal}) => ideal > 0)).sort((a, b) => (a.pace.utilization ?? 1) - (b.pace.utilization ?? 1))[0] : undefined;
-      const word = node?.stopped ? 'stopped' : node?.budget ? paceOf(node.pace) : behind ? paceOf(behind.pace) : paceOfShares(d?.delivered ?? null, d?.aim ?? null);
-      const spent = d?.spent_cents ?? (groups.length ? groups.reduce((sum, group) => sum + group.spend_cents, 0) : null);
+      // Without a budget: word, bar and figures of the ad group that is furthest behind its own limit, as the node plans it.
+      const behind = budget === null ? tightest(groups) : undefined;
+      const word = node?.stopped ? 'stopped' : d.active_ad_groups === 0 ? 'idle' : node?.budget ? paceOf(node.pace) : behind ? paceOf(behind.group.pace) : paceOfShares(d.delivered, d.aim);
       return {
         id: campaign.id, name: campaign.name || `Campaign ${campaign.id}`, advertiser: campaign.advertiser ?? '', word,
-        delivered: d?.delivered ?? null, aim: d?.aim ?? null,
-        progress: budget === null ? spent === null ? '–' : `${money(spent, this.currency())} today` : `${money(d!.spent_cents)} of ${money(budget, this.currency())}${d!.of === 'day' ? ' today' : ''}`,
-        risk: budget === null || d!.aim === null ? 0 : Math.max(0, (d!.aim - (d!.delivered ?? 0)) * budget),
+        delivered: behind ? behind.limit.used / behind.limit.amount : d.delivered, aim: behind ? behind.limit.ideal / behind.limit.amount : d.aim,
+        progress: behind ? limitText(behind) : budget === null ? `${money(d.spent_cents, this.currency())} today` : `${money(d.spent_cents)} of ${money(budget, this.currency())}${d.of === 'day' ? ' today' : ''}`,
+        risk: budget === null || d.aim === null ? 0 : Math.max(0, (d.aim - (d.delivered ?? 0)) * budget),
         end: campaign.end ? Date.parse(campaign.end) : null,
       };
     });
@@ -79,16 +86,16 @@ class CampaignList extends View {
       const groups = this.node.value!.ad_groups.filter(group => group.campaign === campaign.id);
       const spent = groups.reduce((sum, group) => sum + group.spend_cents, 0);
       const {budget} = campaign;
-      const limited = groups.filter(group => group.limits.length).sort((a, b) => (a.pace.utilization ?? 1) - (b.pace.utilization ?? 1))[0] as GroupStatus | undefined;
-      const limit = budget ?? limited?.limits[0];
+      const limited = tightest(groups);
+      const limit = budget ?? limited?.limit;
       const whole = budget?.type === 'lifetime';
-      const worst = budget ? campaign.pace : limited?.pace;
+      const worst = budget ? campaign.pace : limited?.group.pace;
       return {
         id: campaign.id, name: campaign.name || `Campaign ${campaign.id}`, advertiser: '', end: null,
         word: campaign.stopped ? 'stopped' : worst ? paceOf(worst) : 'none',
         delivered: whole ? budget!.whole_cents / budget!.cents : limit?.amount ? limit.used / limit.amount : null, aim: !whole && limit?.amount ? limit.ideal / limit.amount : null,
         progress: budget ? whole ? `${money(budget.whole_cents)} of ${money(budget.cents, this.currency())}` : `${money(budget.used)} of ${money(budget.amount, this.currency())} today`
-          : limited ? `${limited.limits[0]!.used} of ${limited.limits[0]!.amount} ${limited.limits[0]!.of}, ad group ${limited.id}` : `${money(spent, this.currency())} today`,
+          : limited ? limitText(limited) : `${money(spent, this.currency())} today`,
         risk: budget ? Math.max(0, budget.ideal - budget.used) : 0,
       };
     });
@@ -129,9 +136,9 @@ class CampaignList extends View {
     const ends: Column<Row> = {name: 'Ends', by: row => row.end, wide: true, cell: row => row.end === null ? 'open' : row.end < Date.now() ? 'ended' : `in ${span((row.end - Date.now()) / 1000)}`};
     return [
       {name: 'Campaign', by: row => row.name, cell: row => html`<a href="#/campaign/${row.id}">${row.name}</a>${row.advertiser ? html`<span class="cell-note">${row.advertiser}</span>` : nothing}`},
-      {name: 'Pace', by: row => order[row.word], cell: row => html`${pace(row.word)}${(row.word === 'under' || row.word === 'stopped' || row.word === 'used up') && (session.may('whyCampaign') || !managed) ? html` <a href=${address('why', `campaign-${row.id}`)} aria-label="Why is ${row.name} ${row.word === 'under' ? 'under pace' : row.word}?">Why?</a>` : nothing}`},
+      {name: 'Pace', by: row => order[row.word], cell: row => html`${pace(row.word)}${['under', 'stopped', 'used up', 'idle'].includes(row.word) && (session.may('whyCampaign') || !managed) ? html` <a href=${address('why', `campaign-${row.id}`)} aria-label="Why is ${row.name} ${row.word === 'under' ? 'under pace' : row.word === 'idle' ? 'not served' : row.word}?">Why?</a>` : nothing}`},
       {name: 'Delivered', by: row => row.delivered, cell: row => html`${row.progress}${row.delivered === null ? nothing : bar(row.delivered, row.aim, row.word)}`},
-      {name: 'At risk', number: true, wide: true, title: 'what even delivery would have brought by now, and this campaign has not', by: row => row.risk, cell: row => row.risk > 0 ? money(row.risk) : '–'},
+      {name: 'At risk', number: true, wide: true, title: 'what even delivery would have brought by now, and this campaign has not', by: row => row.risk, cell: row => row.risk > 0 ? money(row.risk, this.currency()) : '–'},
       ...managed ? [{name: 'At the end', number: true, title: 'if the last 7 days continue', cell: (row: Row) => this.atEnd(row)} satisfies Column<Row>, ends] : [],
     ];
   }

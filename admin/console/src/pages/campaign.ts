@@ -49,6 +49,9 @@ interface ExperimentRow {
 
 const seldom = 15_000;
 
+/** Until a day, or for years: a date far away tells less than that. */
+const lasts = ({exhaustion_date: at, days_remaining: days}: Forecast): string => (days ?? 0) > 730 ? `about ${Math.round(days! / 365)} years at this rate` : `until ${day(at!)}`;
+
 /** The day that an instant is the first after, in a time zone: an end of midnight is the end of the day before. */
 const lastDay = (end: string, timezone: string) => dayIn(Date.parse(end) - 1000, timezone);
 
@@ -221,7 +224,7 @@ class CampaignPage extends View {
         {name: 'Spent', values: [...line, null], color: 'main', filled: true},
         ...plan === null ? [] : [{name: 'Even delivery', values: all.map(hour => plan * hour / 24), color: 'aim' as const, dashed: true}],
       ],
-      ...amount === null ? {} : {limit: {value: amount, text: `budget ${money(amount)}`}},
+      ...amount === null ? {} : {limit: {value: amount, text: `budget ${money(amount, this.currency)}`}},
     })}${whole}`;
   }
 
@@ -252,10 +255,10 @@ class CampaignPage extends View {
     const band = spendBand(value);
     return html`<p><b>${value.summary}</b></p>${facts([
       ['Spent', money(value.spent_cents, value.currency)],
-      ['Per day', html`${money(value.average_daily_spend)} <span class="dim">in the last 7 days</span>`],
-      ...value.days_to_end === null ? [] : [['By the end', html`${money(value.projected_total_spend, value.currency)}${band ? html` <span class="dim">likely ${money(band[0])} to ${money(band[1])}</span>` : nothing}`] as [string, unknown]],
+      ['Per day', html`${money(value.average_daily_spend, value.currency)} <span class="dim">in the last 7 days</span>`],
+      ...value.days_to_end === null ? [] : [['By the end', html`${money(value.projected_total_spend, value.currency)}${band ? html` <span class="dim">likely ${money(band[0])} to ${money(band[1], value.currency)}</span>` : nothing}`] as [string, unknown]],
       ...value.goal_count === null ? [] : [['Goal', `${count(value.goal_done)} of ${count(value.goal_count)}, projected ${count(value.goal_projected)}`] as [string, unknown]],
-      ...value.exhaustion_date ? [['Budget lasts until', day(value.exhaustion_date)] as [string, unknown]] : [],
+      ...value.exhaustion_date ? [['Budget lasts', lasts(value)] as [string, unknown]] : [],
     ])}`;
   }
 
@@ -268,7 +271,7 @@ class CampaignPage extends View {
       ${groups ? table({
         caption: 'Ad groups of the campaign', rows: groups, identify: row => row.id, empty: 'It has no ad groups yet.',
         columns: [
-          {name: 'Ad group', by: row => row.name, cell: row => html`<a href=${address('ad-group', row.id)}>${row.name || `Ad group ${row.id}`}</a><span class="cell-note">${row.id}${row.price ? `, ${row.price.model} ${money(row.price.amount_cents)}` : ''}</span>`},
+          {name: 'Ad group', by: row => row.name, cell: row => html`<a href=${address('ad-group', row.id)}>${row.name || `Ad group ${row.id}`}</a><span class="cell-note">${row.id}${row.price ? `, ${row.price.model} ${money(row.price.amount_cents, this.currency)}` : ''}</span>`},
           {name: 'Status', cell: row => statusChip(row.status)},
           {name: 'Pace', cell: row => row.status === 'paused' ? pace('paused') : node.get(row.id) ? pace(paceOf(node.get(row.id)!.pace)) : '–'},
           {name: 'Delivered', by: row => row.delivery?.delivered, cell: row => row.delivery ? html`${count(row.delivery.done)} of ${count(row.delivery.target)} ${row.delivery.unit}${bar(row.delivery.delivered, row.delivery.aim)}` : html`<span class="dim">no limit of its own</span>`},
@@ -308,7 +311,7 @@ class CampaignPage extends View {
         {name: 'Served', number: true, by: row => row.serves, cell: row => count(row.serves)},
         {name: 'Impressions', number: true, by: row => row.impressions, cell: row => count(row.impressions)},
         {name: 'Clicks', number: true, by: row => row.clicks, cell: row => count(row.clicks)},
-        {name: 'Spent', number: true, by: row => row.spend_cents, cell: row => money(row.spend_cents)},
+        {name: 'Spent', number: true, by: row => row.spend_cents, cell: row => money(row.spend_cents, this.currency)},
       ],
     })}</section>`;
   }
@@ -332,7 +335,7 @@ class CampaignPage extends View {
         ${(session.may('whyCampaign') && campaign?.status !== 'archived') || !session.managed ? html`<a href=${why}>Why does it not deliver more?</a>` : nothing}${campaign ? this.actions(campaign) : nothing}</div>
       <div class="columns"><section class="section"><div class="section-head"><h2>Pacing</h2>${source(session.seesNode ? this.node : this.today ?? this.forecast)}</div>${this.pacing()}${this.now()}</section>
         ${campaign ? html`<div><section class="section"><div class="section-head"><h2>Terms</h2>${source(this.object)}</div>${this.terms(campaign)}</section>
-          <section class="section"><div class="section-head"><h2>Forecast</h2>${source(this.forecast)}</div>${this.outlook()}</section></div>` : html`<section class="section"><div class="section-head"><h2>Terms</h2></div>${facts([
+          <section class="section"><div class="section-head"><h2>Forecast</h2>${source(this.forecast)}</div>${this.outlook()}</section></div>` : html`<section class="section"><div class="section-head"><h2>Terms</h2>${source(this.node)}</div>${facts([
             ['Budget', this.onNode!.budget ? `${money(this.onNode!.budget.cents, this.currency)} ${this.onNode!.budget.type === 'daily' ? 'per day' : 'in total'}` : 'unlimited'],
             ['Local day', this.onNode!.day], ['Pace', pace(paceOf(this.onNode!.pace))]])}</section>`}</div>
       ${campaign ? this.contents() : this.nodeGroups()}

@@ -5,6 +5,7 @@ import {withQuery} from '../core/http.ts';
 import {address, router} from '../core/router.ts';
 import {session} from '../core/session.ts';
 import type {CampaignRow} from '../core/names.ts';
+import {nodeStatus} from '../core/status.ts';
 import type {Store} from '../core/store.ts';
 import {commandLine} from '../ui/command.ts';
 import {ask, centsOf} from '../ui/edit.ts';
@@ -22,11 +23,13 @@ class CampaignsPage extends View {
   declare status: string;
   declare search: string;
   private list!: Poll<CampaignRow[]>;
+  /** For its currency. */
+  private readonly node = nodeStatus();
   private readonly advertisers = poll<{name: string}[]>('PostgreSQL', 'api/advertisers', 60_000);
 
   protected override stores(): Store<unknown>[] {
     this.list = poll('PostgreSQL', withQuery('api/campaigns', {status: this.status, search: this.search}), 15_000);
-    return [this.list, ...session.may('createCampaign') ? [this.advertisers] : []];
+    return [this.list, ...session.seesNode ? [this.node] : [], ...session.may('createCampaign') ? [this.advertisers] : []];
   }
 
   private async create(): Promise<void> {
@@ -64,6 +67,8 @@ class CampaignsPage extends View {
 
   protected override render(): TemplateResult {
     const rows = this.list.value;
+    const currency = this.node.value?.catalog.currency;
+    const priced = (name: string) => currency ? `${name}, ${currency}` : name;
     return html`<div class="head"><h1>Campaigns</h1><div class="actions">${session.may('createCampaign') ? html`<button class="primary" @click=${() => void this.create()}>New campaign</button>` : nothing}</div></div>
       <section class="section"><form class="filters" @submit=${(event: SubmitEvent) => { event.preventDefault(); this.filter('search', (this.querySelector('#search') as HTMLInputElement).value); }}>
         <div class="field"><label for="search">Search</label><input id="search" type="search" .value=${this.search} placeholder="name, id, advertiser"></div>
@@ -75,8 +80,8 @@ class CampaignsPage extends View {
           {name: 'Campaign', by: row => row.name, cell: row => html`<a href=${address('campaign', row.id)}>${row.name || `Campaign ${row.id}`}</a><span class="cell-note">${row.id}</span>`},
           {name: 'Advertiser', by: row => row.advertiser, wide: true, cell: row => row.advertiser || '–'},
           {name: 'Status', by: row => row.status, cell: row => statusChip(row.status)},
-          {name: 'Budget', number: true, by: row => row.budget?.amount_cents, cell: row => row.budget ? `${money(row.budget.amount_cents)}/${row.budget.type === 'daily' ? 'day' : 'total'}` : '–'},
-          {name: 'Spent', number: true, by: row => row.delivery?.spent_cents, cell: row => row.delivery ? money(row.delivery.spent_cents) : '–', title: 'of a daily budget: today'},
+          {name: priced('Budget'), number: true, by: row => row.budget?.amount_cents, cell: row => row.budget ? `${money(row.budget.amount_cents)}/${row.budget.type === 'daily' ? 'day' : 'total'}` : '–'},
+          {name: priced('Spent'), number: true, by: row => row.delivery?.spent_cents, cell: row => money(row.delivery.spent_cents), title: 'of a budget for the whole campaign: in all; else today'},
           {name: 'Ends', by: row => row.end, wide: true, cell: row => row.end ? day(Date.parse(row.end) - 1000) : 'open'},
         ],
       }) : waiting(this.list)}<p class="tiles-note">${source(this.list)}</p></section>`;

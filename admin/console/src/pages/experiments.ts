@@ -144,23 +144,23 @@ class ExperimentsPage extends View {
         ${table({
           caption: 'Variants of the experiment', rows: analysis.variants, identify: row => row.creative,
           columns: [
-            {name: 'Creative', cell: row => html`<a href=${address('creative', row.creative)}>${row.name || row.creative}</a><span class="cell-note">${row.creative}${analysis.verdict === 'decided' && analysis.winner === row.creative ? ', the winner' : row === first ? ', compared with' : ''}</span>`},
+            {name: 'Creative', cell: row => html`<a href=${address('creative', row.creative)}>${row.name || row.creative}</a><span class="cell-note">${row.creative}${analysis.verdict === 'decided' && analysis.winner === row.creative ? ', the winner' : row === first ? ', the control' : ''}</span>`},
             {name: 'Share', number: true, wide: true, cell: row => share(row.share)},
             {name: 'Trials', number: true, cell: row => count(row.trials)},
             {name: of.metric === 'ctr' ? 'Clicked' : 'Converted', number: true, cell: row => count(row.successes)},
             {name: 'Rate', number: true, cell: row => html`${share(row.rate, 2)}`},
-            {name: `Against ${first?.creative ?? 'the first'}`, title: 'the difference of the rates, with its always-valid interval', cell: row => row === first ? 'is compared with' : split ? html`<span class="dim">not shown: the split is wrong</span>`
+            {name: `Against ${first?.creative ?? 'the first'}`, title: 'the difference of the rates, with its always-valid interval', cell: row => row === first ? html`<span class="dim">the control</span>` : split ? html`<span class="dim">not shown: the split is wrong</span>`
               : row.effect === null || !row.interval ? html`<span class="dim">too few trials</span>` : html`${points(row.effect)}${interval(row.interval, row.effect, most)}<span class="cell-note">${points(row.interval[0])} to ${points(row.interval[1])}</span>`},
           ],
         })}<p class="dim">${share(1 - analysis.alpha)} intervals that hold at every look; no winner is named before there is a verdict.</p></section>
-        <section class="section"><div class="section-head"><h2>Plan</h2></div>${facts([
+        <section class="section"><div class="section-head"><h2>Plan</h2>${source(this.analysis)}</div>${facts([
           ['Days to a verdict', this.outlook(of)],
           ['Split', html`<span class="chip ${split ? 'alert' : 'ok'}">${split ? 'wrong' : 'as it should be'}</span> <span class="dim">p = ${analysis.sample_ratio.p.toPrecision(2)}</span>`],
           ['Ad group', html`<a href=${address('why', of.ad_group)}>${of.ad_group}</a>`],
           ['Runs since', of.since ? `${day(of.since)}, ${span((Date.now() - Date.parse(of.since)) / 1000)} ago` : 'no trial yet'],
-          ['Least of each', plural(of.min_sample, 'trial')],
-          ['Worth finding', points(of.mde)],
-          ['Error allowed', share(of.alpha)],
+          ['Minimum per variant', plural(of.min_sample, 'trial')],
+          ['Detectable difference', points(of.mde)],
+          ['Significance level', share(of.alpha)],
         ])}${command(commandLine('experiment', 'analyze', of.id))}</section></div>`;
   }
 

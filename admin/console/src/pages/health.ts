@@ -1,6 +1,6 @@
 // Health: does the node serve the right catalog, are events safe, how far is it to the limits.
+import {fleet, type SharedLimit} from '../core/fleet.ts';
 import {bytes, count, money, plural, ratio, share, span} from '../core/format.ts';
-import {poll} from '../core/poll.ts';
 import {nodeProblems} from '../core/problems.ts';
 import {session} from '../core/session.ts';
 import {nodeStatus, type NodeStatus} from '../core/status.ts';
@@ -20,38 +20,9 @@ const reasons: Record<string, string> = {
 };
 const signNames: Record<string, string> = {serves_per_impression: 'Ads served per impression', pixel_delay_s: 'Median time from serve to impression, s', limits_passed: 'Budgets and caps exceeded'};
 
-interface FleetNode {
-  node: number;
-  name: string;
-  version: string;
-  generation: string;
-  exactness: string;
-  state: 'active' | 'silent' | 'forgotten';
-  silent_seconds: number;
-  limits: number;
-}
-
-interface SharedLimit {
-  kind: 'impressions' | 'clicks' | 'budget' | 'anonymous';
-  id: number;
-  name: string;
-  day: string | null;
-  unit: 'micro_cents' | 'count';
-  limit: number;
-  used: number;
-  held: number;
-  stranded: number;
-  free: number;
-}
-
-interface Fleet {
-  nodes: FleetNode[];
-  limits: SharedLimit[];
-}
-
 class HealthPage extends View {
   private readonly node = nodeStatus();
-  private readonly fleet = poll<Fleet>('PostgreSQL', 'api/fleet', 5000);
+  private readonly fleet = fleet();
 
   protected override stores(): Store<unknown>[] {
     return [this.node, ...session.may('fleet') ? [this.fleet] : []];
@@ -63,19 +34,17 @@ class HealthPage extends View {
     if (known.length === 0) {
       return nothing;
     }
-    const generations = new Set(known.filter(({state}) => state === 'active').map(({generation}) => generation));
     const units = ({unit}: SharedLimit, n: number) => unit === 'micro_cents' ? money(n / 1e6) : count(n);
     const short = limits.filter(({stranded}) => stranded > 0);
     const silent = known.filter(({state}) => state === 'silent');
     return html`<section class="section"><div class="section-head"><h2>Nodes</h2>${source(this.fleet)}</div>
-      <p>${generations.size > 1 ? html`<b>The active nodes serve ${generations.size} generations of the catalog.</b> One is a second or so behind after an edit; for longer, look at its error log.` : html`All active nodes serve generation ${[...generations][0] ?? '–'}.`}</p>
       ${table({
         caption: 'Nodes of the fleet', rows: known, identify: row => row.node,
         columns: [
           {name: 'Node', by: row => row.name, cell: row => html`${row.name || row.node}<span class="cell-note">${row.version}</span>`},
           {name: 'State', by: row => row.state, cell: row => html`<span class="chip ${row.state === 'active' ? 'ok' : 'alert'}">${row.state}</span>`},
           {name: 'Called', number: true, by: row => row.silent_seconds, cell: row => `${span(row.silent_seconds)} ago`},
-          {name: 'Generation', number: true, cell: row => row.generation},
+          {name: 'Catalog', number: true, title: 'how many catalogs the node has published since its zone was created', cell: row => `generation ${row.generation}`},
           {name: 'Limits', cell: row => row.exactness},
           {name: 'Holds rights of', number: true, wide: true, cell: row => plural(row.limits, 'limit')},
         ],
@@ -131,7 +100,7 @@ class HealthPage extends View {
 
   private signs({health}: NodeStatus): TemplateResult {
     return html`<section class="section"><div class="section-head"><h2>Signs of delivery</h2>${source(this.node)}</div>${facts(Object.entries(health).map(([name, {value, status}]) =>
-      [signNames[name] ?? name.replaceAll('_', ' '), html`${value === null ? 'too few events to tell' : value.toFixed(2)} <span class="chip ${status}">${status}</span>`]))}</section>`;
+      [signNames[name] ?? name.replaceAll('_', ' '), html`${value === null ? 'too few events to tell' : Number.isInteger(value) ? count(value) : value.toFixed(2)} <span class="chip ${status}">${status}</span>`]))}</section>`;
   }
 
   private traffic({traffic, invalid}: NodeStatus): TemplateResult {

@@ -25,6 +25,7 @@ interface PlacementRow {
   types?: string[] | null;
   select?: string;
   floor_cents?: number | null;
+  viewable?: {share: number | null; seconds: number | null} | null;
   delivery: {requests: number; unfilled: number; fill_rate: number | null};
 }
 
@@ -64,6 +65,12 @@ const unfilledTable = (unfilled: Record<string, number>): TemplateResult => {
   });
 };
 
+/** Of the ad's area, and for how long; large ads need less. */
+const viewableText = ({viewable, width, height}: PlacementRow): string => {
+  const part = viewable?.share ?? (width && height ? width * height >= 242_500 ? 0.3 : 0.5 : null);
+  return `${part === null ? 'half of the ad (30 % of a large one)' : `${share(part, 1).replace('.0 ', ' ')} of the ad`} in view for ${viewable?.seconds ?? 1} s`;
+};
+
 class PlacementPage extends View {
   static override properties = {placement: {}};
   declare placement: string;
@@ -86,6 +93,10 @@ class PlacementPage extends View {
     this.by = report({by: 'campaign', from: 'today', placement: id});
     const pg = !session.managed ? [] : id ? [this.object, this.rivals, this.today, this.by, this.outcomes] : [this.list];
     return [...session.managed ? [this.campaigns] : [], ...session.seesNode ? [live, ...session.managed ? [] : [this.node]] : [], ...pg];
+  }
+
+  private get currency(): string | null {
+    return this.today.value?.currency ?? null;
   }
 
   // ---- all of them ----
@@ -150,7 +161,7 @@ class PlacementPage extends View {
         {name: 'Ad group', by: row => row.name, cell: row => html`<a href=${address('why', row.id)}>${row.name || `Ad group ${row.id}`}</a><span class="cell-note"><a href=${address('campaign', row.campaign)}>${campaignName(row.campaign)}</a></span>`},
         {name: 'Tier', by: row => tiers.indexOf(row.priority), cell: row => row.priority},
         {name: 'Weight', number: true, by: row => row.weight, cell: row => html`${row.weight}<span class="cell-note">${share(ratio(row.weight, byTier.get(row.priority) ?? 0))} of its tier</span>`},
-        {name: 'Price', wide: true, cell: row => row.price ? `${row.price.model} ${money(row.price.amount_cents)}` : 'free'},
+        {name: 'Price', wide: true, cell: row => row.price ? `${row.price.model} ${money(row.price.amount_cents, this.currency)}` : 'free'},
         {name: 'Impressions today', number: true, by: row => impressions.get(row.campaign) ?? 0, cell: row => count(impressions.get(row.campaign) ?? 0), title: 'of its campaign, here'},
       ],
     });
@@ -175,7 +186,9 @@ class PlacementPage extends View {
           ['Id', row.id], ['Status', html`${statusChip(row.status ?? 'active')}
             ${session.may(active ? 'pausePlacement' : 'resumePlacement') ? html`<button class="quiet" @click=${() => void act(active ? 'pause' : 'resume', of)}>${active ? 'Pause' : 'Resume'}</button>` : nothing}`],
           ['Size', row.width ? `${row.width}×${row.height}` : 'any'], ['Types', row.types?.join(', ') || 'all'],
-          ['Chooses by', row.select ?? 'weight'], ['Floor', row.floor_cents ? `${money(row.floor_cents)} eCPM` : 'none'],
+          ['Chooses by', row.select ?? 'weight'], ['Floor', row.floor_cents ? `${money(row.floor_cents, this.currency)} eCPM` : 'none'],
+          ['Viewable means', viewableText(row)],
+          ...this.today.value ? [['Viewable today', html`${share(this.today.value.total.viewable_rate)} <span class="dim">of ${plural(this.today.value.total.impressions, 'impression')}</span>`] as [string, unknown]] : [],
         ])}${command(commandLine('placement', 'show', row.id))}</section></div>
       <section class="section"><div class="section-head"><h2>Without an ad</h2><span class="dim">last 24 hours</span>${source(this.outcomes)}</div>${this.outcomes.value ? unfilledTable(Object.fromEntries(this.outcomes.value.filter(({outcome}) => outcome).map(({outcome, requests}) => [outcome, requests]))) : waiting(this.outcomes)}</section>
       <section class="section"><div class="section-head"><h2>Who competes</h2>${source(this.rivals)}</div>${this.competition()}</section>${embed(row.id)}`;

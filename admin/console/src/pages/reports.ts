@@ -163,7 +163,7 @@ class ReportsPage extends View {
         },
       })),
       ...parts.length ? [] : [{name: 'All', cell: () => 'all'}],
-      ...this.names.map((name): Column<Row> => ({name: metrics[name]!.name, number: true, by: row => metrics[name]!.of(row), cell: row => this.cell(row, metrics[name]!)})),
+      ...this.names.map((name): Column<Row> => ({name: metrics[name]!.money && report.currency ? `${metrics[name]!.name}, ${report.currency}` : metrics[name]!.name, number: true, by: row => metrics[name]!.of(row), cell: row => this.cell(row, metrics[name]!)})),
     ];
   }
 

@@ -10,6 +10,7 @@ import type {Store} from '../core/store.ts';
 import {allWhy} from '../core/why.ts';
 import {chart} from '../ui/chart.ts';
 import {problemList, tile} from '../ui/problems.ts';
+import {readable, withoutCommands} from '../ui/prose.ts';
 import {source, waiting} from '../ui/source.ts';
 import {define, html, nothing, View, type TemplateResult} from '../ui/view.ts';
 import './campaign-list.ts';
@@ -50,8 +51,8 @@ class TodayPage extends View {
       const where = `${of || `Campaign ${campaign}`}, ${name || `ad group ${id}`}`;
       list.push({
         level: verdict === 'blocked' ? 'alert' : 'warning', about: 'delivery', link: `#/why/${id}`,
-        what: `${where} ${verdict === 'blocked' ? 'cannot be served' : delivery === null ? 'delivers less than it could' : `has delivered ${share(delivery)} of what it should have by now`}${causes[0] ? `: ${causes[0].what.replace(/\.$/, '')}` : ''}`,
-        remedy: causes[0]?.remedy ?? 'Nothing is in its way: only more requests that match would help',
+        what: `${where} ${verdict === 'blocked' ? 'cannot be served' : delivery === null ? 'delivers less than it could' : `has delivered ${share(delivery)} of what it should have by now`}${causes[0] ? `. ${readable(causes[0].what).replace(/\.$/, '')}` : ''}`,
+        remedy: causes[0] ? withoutCommands(causes[0].remedy) : 'Nothing is in its way: only more requests that match would help',
       });
     }
     // Without an API the node's own pace has to do.

@@ -1,5 +1,5 @@
 // A request as a form: what would be served, and why nothing else. It counts nothing.
-import {count, plural, share} from '../core/format.ts';
+import {count, plural, share, time} from '../core/format.ts';
 import {api, Refused} from '../core/http.ts';
 import {campaignName, namesStore} from '../core/names.ts';
 import {poll} from '../core/poll.ts';
@@ -8,6 +8,7 @@ import type {Store} from '../core/store.ts';
 import {command, commandLine} from '../ui/command.ts';
 import {table} from '../ui/table.ts';
 import {define, html, nothing, View, type TemplateResult} from '../ui/view.ts';
+import {reasons as refusals} from './why.ts';
 
 interface Decision {
   at: string;
@@ -95,7 +96,7 @@ class TryPage extends View {
     if (!decision) {
       return nothing;
     }
-    return html`${decision.placements.map(one => html`<section class="section"><div class="section-head"><h2>${one.placement}</h2><span class="dim">${plural(decision.repeat, 'draw')}, as ${decision.device}${one.unfilled ? `, ${count(one.unfilled)} without an ad` : ''}</span></div>
+    return html`${decision.placements.map(one => html`<section class="section"><div class="section-head"><h2>${one.placement}</h2><span class="dim">${plural(decision.repeat, 'draw')}, as ${decision.device}${one.unfilled ? `, ${count(one.unfilled)} without an ad` : ''}</span><span class="source" title="with the catalog of PostgreSQL and what the node has counted">nginx-ads api · decided at ${time(Date.parse(decision.at))}</span></div>
       ${table({
         caption: `What would be served on ${one.placement}`, rows: one.served, identify: row => `${row.ad_group}/${row.creative}`, empty: 'Nothing would be served.',
         columns: [
@@ -110,7 +111,7 @@ class TryPage extends View {
         columns: [
           {name: 'Ad group', cell: row => html`<a href=${address('why', row.ad_group)}>${row.ad_group}</a>`},
           {name: 'Campaign', cell: row => html`<a href=${address('campaign', row.campaign)}>${campaignName(row.campaign)}</a>`},
-          {name: 'Because of', by: row => row.reason, cell: row => row.reason.replaceAll('_', ' ')},
+          {name: 'Because of', by: row => row.reason, cell: row => html`${row.reason.replaceAll('_', ' ')}<span class="cell-note">${refusals[row.reason]?.what ?? ''}</span>`},
         ],
       })}</section>`)}`;
   }

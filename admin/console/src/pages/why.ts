@@ -8,7 +8,7 @@ import type {Store} from '../core/store.ts';
 import {allWhy, campaignWhy, groupWhy, type Cause, type Diagnoses, type Diagnosis} from '../core/why.ts';
 import {bar} from '../ui/chart.ts';
 import {command, commandLine} from '../ui/command.ts';
-import {sentence} from '../ui/problems.ts';
+import {commandsIn, readable, withoutCommands} from '../ui/prose.ts';
 import {source, waiting} from '../ui/source.ts';
 import {table} from '../ui/table.ts';
 import {define, html, nothing, View, type TemplateResult} from '../ui/view.ts';
@@ -21,7 +21,7 @@ interface Reason {
 }
 
 // In the order in which a decision looks at them.
-const reasons: Record<string, Reason> = {
+export const reasons: Record<string, Reason> = {
   status: {stage: 'Targeting', what: 'it, its campaign or the placement was not active', whatIf: 'resume it'},
   flight: {stage: 'Targeting', what: 'before its start or after its end', whatIf: 'extend the flight'},
   schedule: {stage: 'Targeting', what: 'outside its hours', whatIf: 'widen the hours'},
@@ -39,7 +39,7 @@ const reasons: Record<string, Reason> = {
   together: {stage: 'Draw', what: 'its set could not be filled as a whole', whatIf: 'look at the others of its set'},
   pacing: {stage: 'Pacing', what: 'held back, to spread the day’s limit', whatIf: 'raise the limit, or pace asap'},
   cap: {stage: 'Budget', what: 'its budget, cap or goal was reached', whatIf: 'raise the budget or cap'},
-  rights: {stage: 'Budget', what: 'the node had no rights left to its budget or cap', whatIf: 'see the limits of the fleet in Health'},
+  rights: {stage: 'Budget', what: 'the rest of its budget or cap was with other nodes', whatIf: 'see the limits of the fleet in Health'},
   lost: {stage: 'Draw', what: 'another ad group was drawn', whatIf: 'raise its weight, price or priority'},
 };
 const stages = ['Targeting', 'Frequency', 'Draw', 'Pacing', 'Budget'];
@@ -54,8 +54,19 @@ interface Counts {
 }
 
 const countsOfNode = (group: GroupStatus): Counts => ({...group, refused: Object.entries(group.refused).map(([reason, n]) => ({reason, count: n, estimate: group.sampled.includes(reason)}))});
-const countsOf = (d: Diagnosis): Counts | null => d.serves === null ? null
-  : {day: d.day, serves: d.serves, impressions: d.impressions ?? 0, viewables: d.viewables ?? 0, clicks: d.clicks ?? 0, refused: d.refused ?? []};
+const countsOf = (d: Diagnosis): Counts | null => {
+  if (d.serves === null) {
+    return null;
+  }
+  // A node of a fleet sees only that it has no rights left; when the limit is used up, that is why.
+  const usedUp = d.causes.some(({reason, extent}) => extent === 'all' && ['budget', 'cap', 'goal'].includes(reason));
+  const refused = new Map<string, Counts['refused'][number]>();
+  for (const one of d.refused ?? []) {
+    const reason = usedUp && one.reason === 'rights' ? 'cap' : one.reason;
+    refused.set(reason, {reason, count: one.count + (refused.get(reason)?.count ?? 0), estimate: one.estimate || (refused.get(reason)?.estimate ?? false)});
+  }
+  return {day: d.day, serves: d.serves, impressions: d.impressions ?? 0, viewables: d.viewables ?? 0, clicks: d.clicks ?? 0, refused: [...refused.values()]};
+};
 
 const verdicts: Record<Diagnosis['verdict'], string> = {blocked: 'cannot be served', limited: 'delivers less than it could', used_up: 'has used up its limit', off: 'is not meant to be served now', fine: 'is well'};
 // Where a cause is put right, and at which field.
@@ -150,7 +161,7 @@ class WhyPage extends View {
     const counts = countsOf(d);
     return html`<section class="section"><div class="section-head"><h2>${d.name || `Ad group ${d.ad_group}`}</h2><span class="chip ${d.verdict}">${verdicts[d.verdict]}</span><a href="#/campaign/${d.campaign}">${d.campaign_name || `campaign ${d.campaign}`}</a>
         ${d.delivery === null ? nothing : html`<span class="dim">${share(d.delivery)} of today’s plan</span>`}${source(this.why!)}</div>
-      ${d.causes.length ? html`<ul class="problems">${d.causes.map(cause => html`<li class=${cause.extent === 'all' ? 'alert' : 'warning'}><span class="kind">${cause.reason}</span><span>${sentence(cause.what)} <span class="dim">${extents[cause.extent]}${cause.placements.length ? `, in ${cause.placements.join(', ')}` : ''}.</span></span>${remedyLink(cause)}<span class="remedy">${sentence(cause.remedy)}</span></li>`)}</ul>`
+      ${d.causes.length ? html`<ul class="problems">${d.causes.map(cause => html`<li class=${cause.extent === 'all' ? 'alert' : 'warning'}><span class="kind">${cause.reason}</span><span>${readable(cause.what)} <span class="dim">${extents[cause.extent]}${cause.placements.length ? `, in ${cause.placements.join(', ')}` : ''}.</span></span>${remedyLink(cause)}<span class="remedy">${withoutCommands(cause.remedy)} ${commandsIn(cause.remedy).map(line => html`<code>${line}</code> `)}</span></li>`)}</ul>`
         : d.verdict === 'fine' ? html`<p class="notice good">Nothing is in its way.</p>` : nothing}
       ${counts ? html`<h3 class="spaced">Today on this node${counts.day ? `, ${counts.day}` : ''}</h3>${funnel(counts)}<h3 class="spaced">What would change it</h3>${whatIf(counts, d.ad_group, d.causes)}` : html`<p class="dim">How often it was refused is not known: nginx-ads api has no --status-url.</p>`}
       ${command(commandLine('why', d.ad_group))}</section>`;
@@ -165,14 +176,14 @@ class WhyPage extends View {
         {name: 'Ad group', by: d => d.name, cell: d => html`<a href="#/why/${d.ad_group}">${d.name || `Ad group ${d.ad_group}`}</a><span class="cell-note">${d.campaign_name}</span>`},
         {name: 'Verdict', by: d => d.verdict, cell: d => html`<span class="chip ${d.verdict}">${verdicts[d.verdict]}</span>`},
         {name: 'Of today’s plan', number: true, by: d => d.delivery, cell: d => share(d.delivery)},
-        {name: 'First cause', cell: d => html`${sentence(d.causes[0]?.what ?? 'nothing is in its way')}<span class="cell-note">${sentence(d.causes[0]?.remedy ?? 'only more requests that match would help')}</span>`},
+        {name: 'First cause', cell: d => html`${readable(d.causes[0]?.what ?? 'nothing is in its way')}<span class="cell-note">${withoutCommands(d.causes[0]?.remedy ?? 'only more requests that match would help')}</span>`},
       ],
     })}${command(commandLine('why'))}</section>
       ${off.length ? html`<section class="section"><div class="section-head"><h2>Not meant to be served now</h2><span class="dim">paused, or outside of the flight</span></div>${table({
         caption: 'Ad groups that are not meant to be served now', rows: off, identify: d => d.ad_group, limit: 10,
         columns: [
           {name: 'Ad group', by: d => d.name, cell: d => html`<a href="#/why/${d.ad_group}">${d.name || `Ad group ${d.ad_group}`}</a><span class="cell-note">${d.campaign_name}</span>`},
-          {name: 'Because', cell: d => html`${sentence(d.causes[0]?.what ?? '')}`},
+          {name: 'Because', cell: d => html`${readable(d.causes[0]?.what ?? '')}`},
         ],
       })}</section>` : nothing}`;
   }

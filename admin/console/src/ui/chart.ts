@@ -134,7 +134,7 @@ class LineChart extends View {
     };
     return {
       width: Math.max(100, this.frame.clientWidth), height: this.chart.height ?? 200,
-      padding: [10, 18, 0, 0],
+      padding: [10, ticks && xText(ticks.at(-1)!).length > 6 ? 40 : 18, 0, 0],  // the last label is centred
       legend: {show: false},
       cursor: {y: false, drag: {x: false, y: false}, points: {size: 6}},
       scales: {

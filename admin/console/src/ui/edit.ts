@@ -1,6 +1,7 @@
 // A form that edits one object through the API: it asks what would change while one types, saves with If-Match, shows the
 // validator's messages at their fields, and what somebody else has changed meanwhile.
 import {html, nothing, type TemplateResult} from 'lit';
+import {serving} from '../core/fleet.ts';
 import {api, Refused, type Fault, type HistoryEdit} from '../core/http.ts';
 import {refreshAll} from '../core/poll.ts';
 import {command} from './command.ts';
@@ -143,8 +144,9 @@ class EditForm extends View {
     this.asked++;
     this.busy = true;
     try {
+      const before = await serving();
       const {value} = await this.send(false);
-      notifySaved(html`<p><b>Saved.</b></p>${value.changes.length ? changes(value.changes) : html`<p>Nothing was different.</p>`}${value.warnings.map(warning => html`<p>Note: ${warning}</p>`)}`);
+      notifySaved(html`<p><b>Saved.</b></p>${value.changes.length ? changes(value.changes) : html`<p>Nothing was different.</p>`}${value.warnings.map(warning => html`<p>Note: ${warning}</p>`)}`, before);
       refreshAll();
       this.edit.saved?.(value);
     } catch (error) {

@@ -2,10 +2,10 @@
 import {html, type TemplateResult} from 'lit';
 import type {Pace} from '../core/status.ts';
 
-export type PaceWord = 'under' | 'on' | 'over' | 'used up' | 'stopped' | 'none' | 'paused' | 'ended';
+export type PaceWord = 'under' | 'on' | 'over' | 'used up' | 'stopped' | 'none' | 'idle' | 'paused' | 'ended';
 
-const shapes: Record<PaceWord, string> = {under: '▼', on: '●', over: '▲', 'used up': '■', stopped: '⏹', none: '○', paused: 'Ⅱ', ended: '□'};
-const words: Record<PaceWord, string> = {under: 'under pace', on: 'on pace', over: 'over pace', 'used up': 'used up', stopped: 'stopped', none: 'no limit', paused: 'paused', ended: 'ended'};
+const shapes: Record<PaceWord, string> = {under: '▼', on: '●', over: '▲', 'used up': '■', stopped: '⏹', none: '○', idle: 'Ⅱ', paused: 'Ⅱ', ended: '□'};
+const words: Record<PaceWord, string> = {under: 'under pace', on: 'on pace', over: 'over pace', 'used up': 'used up', stopped: 'stopped', none: 'no limit', idle: 'no active ad group', paused: 'paused', ended: 'ended'};
 
 export const paceOf = (pace: Pace): PaceWord =>
   pace.exhausted ? 'used up' : pace.status === 'under_pace' ? 'under' : pace.status === 'over_pace' ? 'over' : pace.status === 'on_pace' ? 'on' : 'none';

@@ -1,8 +1,6 @@
 import {html, type TemplateResult} from 'lit';
 import type {Problem} from '../core/problems.ts';
-
-/** The causes and remedies of a diagnosis are parts of sentences; the name of a command or of a member keeps its case. */
-export const sentence = (text: string): string => text ? text.replace(/^[a-z](?![a-z_]*[-._][a-z])/, first => first.toUpperCase()).replace(/([^.!?])$/, '$1.') : '';
+import {sentence} from './prose.ts';
 
 const words = {alert: '▲ Problem', warning: '● Attention'};
 
