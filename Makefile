@@ -41,7 +41,7 @@ unit_objects  := $(unit_sources:%.cpp=$(OBJ)/%.o)
 fuzz_names    := $(patsubst t/fuzz/%.cpp,%,$(wildcard t/fuzz/*.cpp))
 
 # ---- targets for people ----------------------------------------------------------
-.PHONY: all help setup run run-full run-fleet test test-long unit lint format bench fuzz asan-test valgrind-test \
+.PHONY: all help setup run run-full run-fleet test test-long unit lint format bench fuzz asan-test asan-api-test valgrind-test \
         tsan-test hup-test clang-test real-tests nginx-versions install clean nginx-tests module test-module cli tag console FORCE
 
 all: module cli tag console ## build the module, the command, the tag and the console into build/
@@ -222,8 +222,13 @@ hup-test: all test-module ## the same, reloading one nginx instead of restarting
 valgrind-test: all test-module ## the same under valgrind
 	@$(nginx_env) TEST_NGINX_USE_VALGRIND=1 $(prove) $(TEST_FILES)
 
-asan-test: ## unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
+asan-test: asan-api-test ## unit tests and those of the API under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory VARIANT=asan unit
+
+# The leaks are judged when the process ends.
+asan-api-test: module ## the tests of the API on a command with sanitizers
+	@scripts/progress "compiling the command" --no-print-directory V=1 VARIANT=asan -j$(jobs) $(BUILD)/asan/nginx-ads
+	@$(nginx_env) ADS_COMMAND=$(CURDIR)/$(BUILD)/asan/nginx-ads $(prove) $(wildcard t/console/api*.t)
 
 tsan-test: ## the tests of shared memory and of threads under ThreadSanitizer
 	@$(MAKE) --no-print-directory VARIANT=tsan unit
