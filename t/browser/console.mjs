@@ -318,6 +318,14 @@ test('a campaign whose ad groups are all paused says so', async tab => {
   psql("UPDATE ads.ad_groups SET status = 'active' WHERE campaign_id = 2");
 }, as('viewer'));
 
+test('a budget that is exceeded is named', async tab => {
+  const {budget} = sql('SELECT budget_micro AS budget FROM ads.campaigns WHERE id = 1');
+  psql('UPDATE ads.campaigns SET budget_micro = 2000000 WHERE id = 1');  // 0.02, after impressions of 0.20
+  await open(tab);
+  await tab.page.locator('.problems li', {hasText: '1 budget or cap is exceeded'}).getByText(/the budget of Autumn, 0\.\d\d of 0\.02 EUR/).waitFor();
+  psql(`UPDATE ads.campaigns SET budget_micro = ${budget} WHERE id = 1`);
+}, as('viewer'));
+
 // ---- by keyboard ----
 
 test('the page is used by keyboard', async tab => {

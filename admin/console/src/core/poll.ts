@@ -15,10 +15,9 @@ export class Poll<T> extends Store<T> {
     super(name);
   }
 
-
-  refresh(): void {
+  async refresh(): Promise<void> {
     if (this.followed) {
-      void this.fetch();
+      await this.fetch();
     }
   }
 
@@ -73,5 +72,8 @@ export const poll = <T>(name: string, path: string, every: number): Poll<T> => {
   return found as Poll<T>;
 };
 
-/** After an edit: what is shown is fetched again. */
-export const refreshAll = (): void => polls.forEach(one => one.refresh());
+/** After an edit: what is shown is fetched again. Resolves when the edited object, of this address, is there: the next edit of it goes on from that version. */
+export const refreshAll = async (edited: string): Promise<void> => {
+  const refreshed = [...polls].map(([path, one]) => [path, one.refresh()] as const);
+  await refreshed.find(([path]) => path === edited)?.[1];
+};

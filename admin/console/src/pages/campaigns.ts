@@ -81,7 +81,7 @@ class CampaignsPage extends View {
           {name: 'Advertiser', by: row => row.advertiser, wide: true, cell: row => row.advertiser || '–'},
           {name: 'Status', by: row => row.status, cell: row => statusChip(row.status)},
           {name: priced('Budget'), number: true, by: row => row.budget?.amount_cents, cell: row => row.budget ? `${money(row.budget.amount_cents)}/${row.budget.type === 'daily' ? 'day' : 'total'}` : '–'},
-          {name: priced('Spent'), number: true, by: row => row.delivery?.spent_cents, cell: row => money(row.delivery.spent_cents), title: 'of a budget for the whole campaign: in all; else today'},
+          {name: priced('Spent'), number: true, wide: true, by: row => row.delivery?.spent_cents, cell: row => money(row.delivery.spent_cents), title: 'of a budget for the whole campaign: in all; else today'},
           {name: 'Ends', by: row => row.end, wide: true, cell: row => row.end ? day(Date.parse(row.end) - 1000) : 'open'},
         ],
       }) : waiting(this.list)}<p class="tiles-note">${source(this.list)}</p></section>`;

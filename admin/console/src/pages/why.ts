@@ -176,7 +176,7 @@ class WhyPage extends View {
         {name: 'Ad group', by: d => d.name, cell: d => html`<a href="#/why/${d.ad_group}">${d.name || `Ad group ${d.ad_group}`}</a><span class="cell-note">${d.campaign_name}</span>`},
         {name: 'Verdict', by: d => d.verdict, cell: d => html`<span class="chip ${d.verdict}">${verdicts[d.verdict]}</span>`},
         {name: 'Of today’s plan', number: true, by: d => d.delivery, cell: d => share(d.delivery)},
-        {name: 'First cause', cell: d => html`${readable(d.causes[0]?.what ?? 'nothing is in its way')}<span class="cell-note">${withoutCommands(d.causes[0]?.remedy ?? 'only more requests that match would help')}</span>`},
+        {name: 'First cause', wide: true, cell: d => html`${readable(d.causes[0]?.what ?? 'nothing is in its way')}<span class="cell-note">${withoutCommands(d.causes[0]?.remedy ?? 'only more requests that match would help')}</span>`},
       ],
     })}${command(commandLine('why'))}</section>
       ${off.length ? html`<section class="section"><div class="section-head"><h2>Not meant to be served now</h2><span class="dim">paused, or outside of the flight</span></div>${table({

@@ -147,7 +147,7 @@ class EditForm extends View {
       const before = await serving();
       const {value} = await this.send(false);
       notifySaved(html`<p><b>Saved.</b></p>${value.changes.length ? changes(value.changes) : html`<p>Nothing was different.</p>`}${value.warnings.map(warning => html`<p>Note: ${warning}</p>`)}`, before);
-      refreshAll();
+      await refreshAll(`api${this.begun!.path.replace(/\/(?:pause|resume|archive|clone|revert|start|stop)$/, '')}`);
       this.edit.saved?.(value);
     } catch (error) {
       this.refused(error);

@@ -16,6 +16,7 @@ interface Notice {
 const shownFor = 12_000;
 const patience = 30_000;
 const every = 1000;
+const most = 3;
 const notices = new Store<Notice[]>('notices');
 notices.value = [];
 let last = 0;
@@ -34,7 +35,7 @@ const keep = (id: number): void => {
 
 export const notify = (text: unknown): number => {
   const id = ++last;
-  change([...notices.value!, {id, text, then: ''}]);
+  change([...notices.value!.slice(1 - most), {id, text, then: ''}]);
   keep(id);
   return id;
 };
