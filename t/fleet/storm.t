@@ -214,10 +214,9 @@ $Faults{redis_hang}  = sub { $Fleet->redis->sigstop; return (span(1, 1, 10), sub
 
 sub load {
     my ($of, %o) = @_;
-    my $all = ref $of || $o{pause};
     my @groups = map { ($_) x ($Limits[ $_ - 1 ][3] // 1) } 1 .. @Limits;
     my %opens  = map { $_ => $Limits[ $_ - 1 ][2] * $Seconds } 1 .. @Limits;
-    %opens = () if $all;
+    %opens = () if ref $of;
     return $Fleet->load($of, groups => \@groups, opens => \%opens, pixels_to => 'any', pause => long() ? 0 : 0.002, sessions => long() ? 3000 : 200, %o);
 }
 
@@ -357,9 +356,11 @@ sub storm {
     rage($begun + $Seconds);
     my $storm = time - $begun;
 
-    # What can be reached is reached, now with a load under which the rest is stored soon.
+    # What can be reached is reached, now with a load that asks for what is left.
     my %count = %{ $Fleet->stop_loads };
-    load($_, seed => $seed + $_, pause => 0.01) for 0 .. $Nodes - 1;
+    my $of    = figures();
+    my @left  = grep { missing($_, @{ $of->{$_} }) } @Reached;
+    $Fleet->load($_, groups => [ @left ? @left : @Reached ], pixels_to => 'any', seed => $seed + $_, pause => 0.005) for 0 .. $Nodes - 1;
     $Fleet->wait_mode($_, 'exact', 60) for 0 .. $Nodes - 1;
     ok wait_until(sub { !grep { -e "$_.open" || -e "$_.seg" } map { @$_ } values %Lost }, 300 * slow()), "$name: what lost nodes have served is stored";
     for my $of (@{ $Fleet->{restored} // [] }) {
@@ -371,9 +372,11 @@ sub storm {
     ok all_is_used(long() ? 300 : 120), "$name: what is not stranded is used";
     note sprintf 'used %.1f s after the storm of %.1f s', time - $begun - $storm, $storm;
     check_limits("$name, storm");
+    $Fleet->stop_loads;
 
     # What lost nodes hold is free again.
     my $running = join ', ', map { $Fleet->fleet_status($_)->{node} } 0 .. $Nodes - 1;
+    $Fleet->load($_, groups => \@Reached, pixels_to => 'any', seed => $seed + $_, pause => 0.005) for 0 .. $Nodes - 1;
     my @lost = $Fleet->pg->column("SELECT node FROM ads.fleet_nodes WHERE closed_at IS NULL AND node NOT IN ($running)");
     $Fleet->pg->value("SELECT count(*) FROM ads.forget_node($_)") for @lost;
     ok all_is_used(long() ? 300 : 120), "$name: what " . @lost . ' lost nodes held is used when they are forgotten';

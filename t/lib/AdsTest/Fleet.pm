@@ -66,6 +66,10 @@ use AdsTest::Postgres;
 use AdsTest::Process ();
 use AdsTest::Redis ();
 
+# Loads whose test has died end before the servers are stopped.
+my %Loads;    # pid => pid of the test
+END { kill KILL => grep { $Loads{$_} == $$ } keys %Loads }
+
 sub new {
     my ($class, %o) = @_;
     my $self = bless { groups => $o{groups}, nodes => [], on_error => $o{on_error} // 'stop', loads => {} }, $class;
@@ -253,6 +257,7 @@ sub load {
     my $pid   = fork // die "cannot fork: $!";
     if ($pid) {
         $self->{loads}{$pid} = $file;
+        $Loads{$pid} = $$;
         return $pid;
     }
     my $fine = eval { AdsTest::Fleet::Visitors::run(\%ports, $file, %o); 1 };
@@ -265,6 +270,7 @@ sub stop_load {
     my $file = delete $self->{loads}{$pid} // return;
     kill TERM => $pid;
     waitpid $pid, 0;
+    delete $Loads{$pid};
     die "a load has failed: $?" if $?;
     open my $in, '<', $file or die "$file: $!";
     my %counts = map {split} <$in>;
