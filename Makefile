@@ -62,7 +62,7 @@ run: ## set up, build and serve the demo on http://localhost:8080
 run-full: ## the same on a private PostgreSQL
 	@+PORT=$(PORT) MAKE=$(MAKE) scripts/run --full
 
-run-fleet: ## three nodes behind a balancer, with a private PostgreSQL and Redis
+run-fleet: ## three nodes behind a balancer, with a private PostgreSQL and a Redis Cluster
 	@+PORT=$(PORT) MAKE=$(MAKE) scripts/run-fleet
 
 test: ## set up, build and run every test in its short form

@@ -28,7 +28,7 @@ symlink AdsTest::Conf::binary(), 'bin/nginx'     or die $!;
 $ENV{PATH} = abs_path('bin') . ":$ENV{PATH}";
 
 my $port;
-wait_until { $port = free_port(); !grep { listening($port + $_) } 0 .. 3 } 5, 'four ports';
+wait_until { $port = free_port(); !grep { listening($port + $_) } 0 .. 15 } 5, 'its ports';
 my ($runner, %tried);
 END {
     local $?;
@@ -45,6 +45,7 @@ $runner = spawn([ 'env', "PORT=$port", 'MAKE=true', 'VISITORS=20', 'scripts/run-
 wait_until { read_file('run.log') =~ /Ctrl-C stops all/ || !alive($runner) } 120, 'the fleet';
 my $said = read_file('run.log');
 like $said, qr/Ctrl-C stops all of it/, 'it starts' or diag $said;
+like `redis-cli -p @{[ $port + 4 ]} cluster info`, qr/cluster_state:ok.*cluster_known_nodes:6/s, 'a Redis Cluster of six servers';
 my ($database) = $said =~ /ADS_DATABASE='([^']+)'/ or die $said;
 my ($services) = $database =~ m{host=(\S+)/postgres} or die $database;
 
@@ -72,7 +73,7 @@ my @pids = map { split ' ', read_file($_) } glob 'build/fleet/*/nginx.pid';
 is scalar @pids, 4, 'four nginx';
 kill INT => $runner;
 wait_until { !alive($runner) } 60, 'the end of it all';
-is scalar(grep { listening($port + $_) } 0 .. 3), 0, 'nothing listens';
+is scalar(grep { listening($port + $_) } 0 .. 15), 0, 'nothing listens';
 is scalar(grep { alive($_) } @pids), 0, 'no nginx is left';
 ok !-e $services, 'nor a database';
 done_testing;
