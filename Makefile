@@ -87,6 +87,9 @@ test-long: test ## every test in its long form, and every other target
 	@$(MAKE) --no-print-directory hup-test
 	@$(MAKE) --no-print-directory valgrind-test TEST_FILES="$(smoke_files)"
 	@$(MAKE) --no-print-directory nginx-versions
+	@scripts/setup bench
+	@$(MAKE) --no-print-directory -j$(jobs) $(bench_tools)
+	@scripts/bench --callgrind
 	@ADS_TEST_LONG=1 $(MAKE) --no-print-directory unit nginx-tests
 	@scripts/skipped $(skips) $(BUILD)/plain/unit.xml
 

@@ -88,7 +88,7 @@ int run(std::string_view what, const char* path, long count) {
         counted(count, [&] {
             char memory[4096];
             Out out(memory, sizeof memory);
-            render_json(out, image, {&ad, 1}, "/spot/");
+            render_json(out, image, {&ad, 1}, AdUrls("/spot/"));
         });
     } else if (what == "record") {
         counted(count, [&] {
