@@ -1,7 +1,5 @@
 #include "io/session_caps.hpp"
 
-#include <openssl/sha.h>
-
 #include <algorithm>
 #include <charconv>
 
@@ -110,18 +108,6 @@ end
 return 0
 )";
 
-RedisScript named(std::string_view text) noexcept {
-    constexpr char kDigits[] = "0123456789abcdef";
-    unsigned char digest[SHA_DIGEST_LENGTH];
-    SHA1(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
-    RedisScript script{text, {}};
-    for (size_t i = 0; i < sizeof digest; i++) {
-        script.hash[2 * i] = kDigits[digest[i] >> 4];
-        script.hash[2 * i + 1] = kDigits[digest[i] & 15];
-    }
-    return script;
-}
-
 uint32_t life_of(const FrequencyLimit& limit, uint32_t now) noexcept {
     switch (limit.unit) {
         case CapUnit::day:
@@ -151,20 +137,19 @@ std::string_view digits_of(uint64_t number, std::span<char> room) noexcept {
 }
 
 void append_script(std::vector<std::string_view>& to, const RedisScript& script, bool whole) {
-    to.push_back(whole ? "EVAL" : "EVALSHA");
-    to.push_back(whole ? script.text : script.sha1());
-    to.push_back("1");
+    const auto [verb, name] = script.words(whole);
+    to.insert(to.end(), {verb, name, "1"});
 }
 
 }  // namespace
 
 const RedisScript& take_caps_script() noexcept {
-    static const RedisScript script = named(kTake);
+    static const RedisScript script(kTake);
     return script;
 }
 
 const RedisScript& release_caps_script() noexcept {
-    static const RedisScript script = named(kRelease);
+    static const RedisScript script(kRelease);
     return script;
 }
 

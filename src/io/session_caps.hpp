@@ -11,17 +11,10 @@
 
 #include "core/base/siphash.hpp"
 #include "core/decide/plan.hpp"
+#include "io/redis_script.hpp"
 #include "ledger/ledger.hpp"
 
 namespace ads {
-
-// A script, and its name in Redis: EVALSHA runs it where it is known, EVAL anywhere.
-struct RedisScript {
-    std::string_view text;
-    std::array<char, 40> hash;
-
-    std::string_view sha1() const noexcept { return {hash.data(), hash.size()}; }
-};
 
 // Notes a serve of the first candidate of each placement that is under all its caps, and answers
 // with their numbers, from 1; 0: there is none.

@@ -216,7 +216,8 @@ sub noted {
 
 # Until each worker asks Redis.
 sub wait_redis {
-    wait_until { my $n = metric('fallbacks', @nodes); ask($_, session()) for (@nodes) x 4; metric('fallbacks', @nodes) == $n } 30, 'decisions with Redis';
+    my @asked = (@nodes) x 4;
+    wait_until { my $n = $cluster->calls('evalsha'); ask($_, session()) for @asked; $cluster->calls('evalsha') - $n >= @asked } 30, 'decisions with Redis';
     return;
 }
 

@@ -386,7 +386,7 @@ for my $case (
     [ 'zone=a:1m rate=1 window=soon', qr/"window=soon" in "ads_rate_limit": must be a time/ ],
     [ 'zone=a:1m rate=1 window=1s key=me', qr/ads: invalid parameter "key=me" in "ads_rate_limit": must contain a variable, such as key=\$cookie_id in/ ],
     [ 'zone=a:1m rate=1 window=1s key=$nonesuch', qr/unknown "nonesuch" variable/ ],
-    [ 'zone=a:1m rate=1 window=1s status=503', qr/ads: invalid parameter "status=503" in "ads_rate_limit": must be zone=NAME:SIZE, rate=NUMBER, window=TIME, key=\$variable, status=429, status=silent or dry_run in/ ],
+    [ 'zone=a:1m rate=1 window=1s status=503', qr/ads: invalid parameter "status=503" in "ads_rate_limit": must be zone=NAME:SIZE, rate=NUMBER, window=TIME, key=\$variable, redis, status=429, status=silent or dry_run in/ ],
     [ 'zone=a:1m rate=1 window=1s burst=5', qr/invalid parameter "burst=5"/ ],
     [ 'zone=a:1m rate=1 window=1s; ads_rate_limit zone=a', qr/ads: duplicate zone "a" in "ads_rate_limit" in/ ],
     [ 'zone=a:1m rate=1 window=1s; location /b { ads_rate_limit zone=a rate=2; }', qr/ads: conflicting parameters for zone "a" in "ads_rate_limit": it was first used with 1048576 bytes, rate=1, window=1000ms and no key in/ ],

@@ -20,6 +20,7 @@ struct Written {
     RateRule rule;
     OverLimit over = OverLimit::usual;
     bool dry_run = false;
+    bool fleet = false;
 };
 
 char* read_zone(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t* argument, Written& to) noexcept {
@@ -83,13 +84,17 @@ char* read_argument(ngx_conf_t* cf, ngx_command_t* cmd, ngx_str_t* argument, Wri
         to.over = text == "status=429" ? OverLimit::refuse : OverLimit::silent;
         return conf_ok();
     }
+    if (text == "redis") {
+        to.fleet = true;
+        return conf_ok();
+    }
     if (text == "dry_run") {
         to.dry_run = true;
         return conf_ok();
     }
     return invalid_parameter(cf, cmd, *argument,
                              "must be zone=NAME:SIZE, rate=NUMBER, window=TIME, key=$variable, "
-                             "status=429, status=silent or dry_run");
+                             "redis, status=429, status=silent or dry_run");
 }
 
 ngx_int_t init_zone(ngx_shm_zone_t* shared, void* old) {
@@ -156,6 +161,7 @@ LimitZone* declare(ngx_conf_t* cf, ngx_command_t* cmd, MainConf& main, Written& 
     zone->size = written.size;
     zone->rule = written.rule;
     zone->key = written.key;
+    zone->fleet = written.fleet;
     zone->allowed = copy(cf->pool, std::to_string(zone->rule.rate));
     if (zone->allowed.data == nullptr ||
         (zone->key.len > 0 && (zone->key_value = compile(cf, zone->key)) == nullptr)) {
@@ -177,6 +183,7 @@ LimitZone* declare(ngx_conf_t* cf, ngx_command_t* cmd, MainConf& main, Written& 
 bool agrees(const LimitZone& zone, const Written& written) noexcept {
     return (written.size == 0 || written.size == zone.size) &&
            (written.rule.rate == 0 || written.rule.rate == zone.rule.rate) &&
+           (!written.fleet || zone.fleet) &&
            (written.rule.window == 0 || written.rule.window == zone.rule.window) &&
            (written.key.len == 0 || view(written.key) == view(zone.key));
 }
@@ -207,10 +214,10 @@ char* set_rate_limit(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
         const ngx_uint_t window = zone->rule.window;
         return complain(cf,
                         "ads: conflicting parameters for zone \"%V\" in \"%V\": it was first used "
-                        "with %uz bytes, rate=%uD, window=%Mms and %s%V",
+                        "with %uz bytes, rate=%uD, window=%Mms%s and %s%V",
                         &zone->name, &cmd->name, zone->size, zone->rule.rate,
-                        static_cast<ngx_msec_t>(window), zone->key.len > 0 ? "key=" : "no key",
-                        &zone->key);
+                        static_cast<ngx_msec_t>(window), zone->fleet ? ", redis" : "",
+                        zone->key.len > 0 ? "key=" : "no key", &zone->key);
     }
     if (loc->limits == nullptr) {
         loc->limits = ngx_array_create(cf->pool, 2, sizeof(LimitConf));
@@ -219,6 +226,11 @@ char* set_rate_limit(ngx_conf_t* cf, ngx_command_t* cmd, void* conf) {
     for (ngx_uint_t i = 0; all != nullptr && i < loc->limits->nelts; i++) {
         if (all[i].zone == zone) {
             return complain(cf, "ads: duplicate zone \"%V\" in \"%V\"", &zone->name, &cmd->name);
+        }
+    }
+    for (ngx_uint_t i = 0; zone->fleet && all != nullptr && i < loc->limits->nelts; i++) {
+        if (all[i].zone->fleet) {
+            return complain(cf, "ads: only one limit of a location may be \"redis\"");
         }
     }
     auto* limit = all == nullptr ? nullptr : static_cast<LimitConf*>(ngx_array_push(loc->limits));

@@ -1,10 +1,14 @@
 // ads_rate_limit at work: once for each request, before access is checked.
 #include "ngx/request/limit.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "ngx/clock.hpp"
 #include "ngx/endpoint/handlers.hpp"
+#include "ngx/redis/rate.hpp"
+#include "ngx/redis/worker_redis.hpp"
 #include "ngx/request/cors.hpp"
 #include "ngx/request/visitor.hpp"
 #include "ngx/worker/worker.hpp"
@@ -18,10 +22,14 @@ constexpr uint64_t kEpoch = uint64_t{1} << 42;
 
 // A request that has been here, also after an internal redirect.
 struct Seen {
-    bool silenced;
+    bool silenced = false;
+    bool waits = false;  // for the verdict of the fleet, or for its work after that
+    RateWaiter waiter;
 };
 
-void seen(void*) {}
+void seen(void* data) {
+    forget(static_cast<Seen*>(data)->waiter);
+}
 
 Seen* seen_of(ngx_http_request_t* r) noexcept {
     for (auto* cleanup = r->pool->cleanup; cleanup != nullptr; cleanup = cleanup->next) {
@@ -69,14 +77,16 @@ std::string_view address_of(const ngx_connection_t* c, char (&room)[9]) noexcept
     return {room, 1};
 }
 
-// False if this request has no key, and so no limit.
+// What is counted; empty if this request has no key, and so no limit.
+std::string_view text_of(ngx_http_request_t* r, const LimitZone& zone, char (&room)[9]) noexcept {
+    return zone.key_value == nullptr ? address_of(r->connection, room)
+                                     : value_of(r, zone.key_value);
+}
+
+// False if this request has no key.
 bool key_of(ngx_http_request_t* r, const LimitZone& zone, uint64_t& key) noexcept {
-    if (zone.key_value == nullptr) {
-        char room[9];
-        key = zone.table.hash(address_of(r->connection, room));
-        return true;
-    }
-    const std::string_view text = value_of(r, zone.key_value);
+    char room[9];
+    const std::string_view text = text_of(r, zone, room);
     key = text.empty() ? 0 : zone.table.hash(text);
     return !text.empty();
 }
@@ -164,14 +174,28 @@ const LimitConf* refusing(const Limited& request, std::span<const LimitConf> lim
     return found;
 }
 
+// The table of a fleet's zone has what passed on this node: whom it refuses, the fleet would.
+RateVerdict count(const Limited& request, LimitZone& zone, uint64_t key) noexcept {
+    const auto stripe = static_cast<uint32_t>(ngx_worker);
+    const auto& verdict = request.seen->waiter.verdict;
+    if (!zone.fleet || !verdict) {
+        return zone.table.take(key, request.time, stripe);
+    }
+    if (verdict->passes) {
+        zone.table.take(key, request.time, stripe);
+    } else {
+        zone.table.count_refused(stripe);
+    }
+    return *verdict;
+}
+
 ngx_int_t take(Limited& request, const LimitConf& limit) noexcept {
     ngx_http_request_t* r = request.r;
     uint64_t key = 0;
     if (!key_of(r, *limit.zone, key)) {
         return NGX_DECLINED;
     }
-    const RateVerdict verdict =
-        limit.zone->table.take(key, request.time, static_cast<uint32_t>(ngx_worker));
+    const RateVerdict verdict = count(request, *limit.zone, key);
     if (verdict.passes) {
         if (!limit.dry_run && over(r, limit) == OverLimit::refuse &&
             (request.told == nullptr || verdict.remaining < request.remaining)) {
@@ -200,29 +224,72 @@ bool silence(ngx_http_request_t* r) noexcept {
     return ctx != nullptr;
 }
 
+// The verdict has come, or the time for it is over. A write event without either changes nothing.
+void on_verdict(ngx_http_request_t* r) {
+    const Seen* seen = seen_of(r);
+    if (seen == nullptr || seen->waiter.call == nullptr) {
+        r->read_event_handler = ngx_http_block_reading;
+        r->write_event_handler = ngx_http_core_run_phases;
+        ngx_http_core_run_phases(r);
+    }
+}
+
+// Whether the request waits for the fleet's verdict.
+bool wait_for_fleet(Limited& request, const LimitZone& zone) noexcept {
+    ngx_http_request_t* r = request.r;
+    char room[9];
+    const std::string_view text = text_of(r, zone, room);
+    Worker* worker = Worker::current();
+    if (text.empty() || worker == nullptr || worker->redis == nullptr ||
+        !zone.table.look(zone.table.hash(text), request.time).passes) {
+        return false;
+    }
+    if (!ask_rate(*worker, request.seen->waiter, r, view(zone.name), zone.rule, text)) {
+        worker->redis->counts().add(RedisEvent::fallbacks);
+        return false;
+    }
+    request.seen->waits = true;
+    r->read_event_handler = ngx_http_test_reading;
+    r->write_event_handler = on_verdict;
+    return true;
+}
+
 ngx_int_t limit_handler(ngx_http_request_t* r) {
     const ngx_array_t* array = loc_conf(r)->limits;
     if (array == nullptr || r != r->main) {
         return NGX_DECLINED;
     }
-    if (r->internal) {
-        if (const Seen* before = seen_of(r)) {
-            return !before->silenced || silence(r) ? NGX_DECLINED : NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-    }
-    auto* cleanup = ngx_pool_cleanup_add(r->pool, sizeof(Seen));
-    if (cleanup == nullptr) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-    cleanup->handler = seen;
-    Limited request{r, now(), ::new (cleanup->data) Seen{}};
     const std::span limits(static_cast<const LimitConf*>(array->elts), array->nelts);
-    if (limits.size() > 1) {
+    const auto fleet =
+        std::ranges::find_if(limits, [](const auto& one) { return one.zone->fleet; });
+    Seen* before = r->internal || fleet != limits.end() ? seen_of(r) : nullptr;
+    const bool resumed = before != nullptr && std::exchange(before->waits, false);
+    if (before != nullptr && r->internal && !resumed) {
+        return !before->silenced || silence(r) ? NGX_DECLINED : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+    if (before == nullptr) {
+        auto* cleanup = ngx_pool_cleanup_add(r->pool, sizeof(Seen));
+        if (cleanup == nullptr) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+        before = ::new (cleanup->data) Seen;
+        cleanup->handler = seen;
+    }
+    Limited request{r, now(), before};
+    if (!resumed && limits.size() > 1) {
         RateVerdict verdict;
         if (const LimitConf* limit = refusing(request, limits, verdict)) {
             limit->zone->table.count_refused(static_cast<uint32_t>(ngx_worker));
             return refuse(r, *limit, verdict);
         }
+    }
+    if (!resumed && fleet != limits.end() && wait_for_fleet(request, *fleet->zone)) {
+        return ngx_handle_read_event(r->connection->read, 0) == NGX_OK
+                   ? NGX_AGAIN
+                   : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+    if (resumed && !before->waiter.verdict) {
+        Worker::current()->redis->counts().add(RedisEvent::fallbacks);
     }
     for (const auto& limit : limits) {
         if (const ngx_int_t rc = take(request, limit); rc != NGX_DECLINED) {
@@ -277,6 +344,12 @@ ngx_int_t add_limits(ngx_conf_t* cf) {
         ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module));
     if (main->limits == nullptr) {
         return NGX_OK;
+    }
+    bool fleet = false;
+    each_zone(*main, [&](const LimitZone& zone) { fleet = fleet || zone.fleet; });
+    if (fleet && main->redis == nullptr) {
+        complain(cf, "ads: \"redis\" in \"ads_rate_limit\" requires \"ads_redis\"");
+        return NGX_ERROR;
     }
     ngx_array_t& handlers = core->phases[NGX_HTTP_PREACCESS_PHASE].handlers;
     if (ngx_array_push(&handlers) == nullptr) {

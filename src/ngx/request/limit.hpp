@@ -14,6 +14,7 @@ struct LimitZone {
     RateRule rule;
     ngx_str_t key;      // as written; empty: the client's address
     Value* key_value;   // of it
+    bool fleet;         // counts in Redis, for all nodes
     ngx_str_t allowed;  // the rate, for the header
     RateTable table;
     // Log messages of this process.
