@@ -44,7 +44,7 @@ my @Lanes   = (
     { name => 'lost nodes', faults => [qw(forget)] },
 );
 # Lost: by node, its segments that are not known to be stored yet.
-my (%Done, %Faults, $Fleet, %Bound, @Copies, %Lost, $Away);
+my (%Done, %Faults, $Fleet, $Pg, %Bound, @Copies, %Lost, $Away);
 
 # Longer than a reservation, in the long form.
 sub span { my ($short, $from, $to) = @_; return long() ? $from + rand($to - $from) : rand $short }
@@ -220,6 +220,17 @@ sub load {
     return $Fleet->load($of, groups => \@groups, opens => \%opens, pixels_to => 'any', pause => long() ? 0 : 0.002, sessions => long() ? 3000 : 200, %o);
 }
 
+# Requests for what is left of these. Caps on serves need no pixels.
+sub load_left {
+    my %left = (serves => [], pixels => []);
+    push @{ $left{ $Limits[ $_ - 1 ][0] eq 'cap' ? 'serves' : 'pixels' } }, $_ for @_;
+    for my $number (0 .. $Nodes - 1) {
+        $Fleet->load($number, groups => $left{serves}, loss => 1, pause => 0.002) if @{ $left{serves} };
+        $Fleet->load($number, groups => $left{pixels}, pixels_to => 'any', pause => 0.005) if @{ $left{pixels} };
+    }
+    return;
+}
+
 sub check_log {
     my ($ngx, $name) = @_;
     my @problems = $ngx->problems(allow => [qr/exited on signal 9/]);
@@ -348,9 +359,10 @@ sub storm {
             :                        { cap => $limit, cap_on => 'impression' };
     }
     $Fleet = AdsTest::Fleet->new(
-        nodes => $Nodes, groups => \%groups, redis => 1, source => 'postgres', state => 'dedupe=8m',
+        pg => $Pg, nodes => $Nodes, groups => \%groups, redis => 1, source => 'postgres', state => 'dedupe=8m',
         server => "ads_consent off;\nads_session_cookie spot;",
     )->start;
+    $Pg = $Fleet->pg;
     load($_, seed => $seed + $_) for 0 .. $Nodes - 1;
     my $begun = time;
     rage($begun + $Seconds);
@@ -359,8 +371,7 @@ sub storm {
     # What can be reached is reached, now with a load that asks for what is left.
     my %count = %{ $Fleet->stop_loads };
     my $of    = figures();
-    my @left  = grep { missing($_, @{ $of->{$_} }) } @Reached;
-    $Fleet->load($_, groups => [ @left ? @left : @Reached ], pixels_to => 'any', seed => $seed + $_, pause => 0.005) for 0 .. $Nodes - 1;
+    load_left(grep { missing($_, @{ $of->{$_} }) } @Reached);
     $Fleet->wait_mode($_, 'exact', 60) for 0 .. $Nodes - 1;
     ok wait_until(sub { !grep { -e "$_.open" || -e "$_.seg" } map { @$_ } values %Lost }, 300 * slow()), "$name: what lost nodes have served is stored";
     for my $of (@{ $Fleet->{restored} // [] }) {
@@ -369,14 +380,15 @@ sub storm {
             WHERE type = 'serve' AND node = $of->{node} AND timestamp BETWEEN to_timestamp($of->{until}) - interval '0.1s'
             AND to_timestamp($of->{until}) + interval '2s' GROUP BY 1");
     }
-    ok all_is_used(long() ? 300 : 120), "$name: what is not stranded is used";
+    ok all_is_used(long() ? 300 : 120), "$name: what is not stranded is used" or diag explain [ grep { missing($_, @{ figures()->{$_} }) } @Reached ];
     note sprintf 'used %.1f s after the storm of %.1f s', time - $begun - $storm, $storm;
     check_limits("$name, storm");
     $Fleet->stop_loads;
 
     # What lost nodes hold is free again.
     my $running = join ', ', map { $Fleet->fleet_status($_)->{node} } 0 .. $Nodes - 1;
-    $Fleet->load($_, groups => \@Reached, pixels_to => 'any', seed => $seed + $_, pause => 0.005) for 0 .. $Nodes - 1;
+    $of = figures();
+    load_left(grep { $of->{$_}[0] < $Limits[ $_ - 1 ][1] } @Reached);
     my @lost = $Fleet->pg->column("SELECT node FROM ads.fleet_nodes WHERE closed_at IS NULL AND node NOT IN ($running)");
     $Fleet->pg->value("SELECT count(*) FROM ads.forget_node($_)") for @lost;
     ok all_is_used(long() ? 300 : 120), "$name: what " . @lost . ' lost nodes held is used when they are forgotten';

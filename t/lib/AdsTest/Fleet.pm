@@ -19,6 +19,7 @@ AdsTest::Fleet - several private nginx, each with a zone and a state of its own,
                vcpm or cpc; an event that is billed costs a cent
     on_error   of ads_fleet
     http, server  further directives
+    pg         of an earlier fleet with the same groups and source; what is in it is dropped
     reservation  of ads_reservation (15s)
     redis      1: a Redis, for frequency => [{ count => 3, per => 'day' }] of groups
     source     file (default), or postgres: the catalog is imported
@@ -79,10 +80,18 @@ sub new {
     $self->{state}       = $o{state}       // 'dedupe=1m';
     $self->{source}      = $o{source}      // 'file';
     $self->{redis}       = AdsTest::Redis->new if $o{redis};
-    $self->{pg} = AdsTest::Postgres->new(settings => { max_connections => 120 });
-    $self->{pg}->migrate;
     $self->{catalog} = $self->catalog;
-    $self->import_catalog if $self->{source} eq 'postgres';
+    $self->{pg}      = $o{pg};
+    if ($o{pg}) {
+        $o{pg}->run('DROP DATABASE ads WITH (FORCE)',       dbname => 'postgres');
+        $o{pg}->run('CREATE DATABASE ads TEMPLATE ads_new', dbname => 'postgres');
+    }
+    else {
+        $self->{pg} = AdsTest::Postgres->new(settings => { max_connections => 120 });
+        $self->{pg}->migrate;
+        $self->import_catalog if $self->{source} eq 'postgres';
+        $self->{pg}->run('CREATE DATABASE ads_new TEMPLATE ads', dbname => 'postgres');
+    }
     $self->add_node for 1 .. $o{nodes} // 2;
     return $self;
 }
