@@ -286,6 +286,7 @@ bench: ## ratios of worker CPU per request, against nginx's own handlers
 	@scripts/bench --ship --events 200000
 	@t/bench/ingest --rows 50000
 	@t/bench/creatives
+	@t/bench/redis
 	@t/bench/worker
 	@t/bench/page
 

@@ -8,6 +8,7 @@ use warnings;
 use lib 't/lib';
 use IO::Select ();
 use IO::Socket::INET ();
+use Fcntl qw(O_NONBLOCK);
 use JSON::PP ();
 use Test::More;
 use Time::HiRes qw(time);
@@ -16,6 +17,7 @@ use AdsTest::Ads;
 use AdsTest::Load ();
 use AdsTest::Nginx;
 use AdsTest::Process qw(free_port);
+use AdsTest::Strace;
 
 my %Ad      = (type => 'html', content => { markup => 'x' }, click_url => 'https://a.example/');
 my $catalog = catalog({
@@ -50,12 +52,27 @@ sub serve_bytes {
 my $server = serve_bytes();
 END { local $?; kill KILL => $server if $server; waitpid $server, 0 if $server }
 
-my $ngx = AdsTest::Nginx->new(
-    http   => http_conf(state => 'logs/state', catalog => write_temp('hostile.json', $catalog), more => "    keepalive_requests 100000;\n    keepalive_timeout 1h;\n    ads_redis 127.0.0.1:$port timeout=50ms;\n"),
-    server => locations() . "ads_consent off;\nads_session_cookie spot;\n",
-)->start;
-my $conn     = $ngx->connection;
-my ($worker) = $ngx->worker_pids;
+my ($ngx, $conn, $worker);
+
+sub start {
+    my ($address) = @_;
+    $ngx = AdsTest::Nginx->new(
+        http   => http_conf(state => 'logs/state', catalog => write_temp('hostile.json', $catalog), more => "    keepalive_requests 100000;\n    keepalive_timeout 1h;\n    ads_redis $address timeout=50ms;\n"),
+        server => locations() . "ads_consent off;\nads_session_cookie spot;\n",
+    )->start;
+    $conn = $ngx->connection;
+    ($worker) = $ngx->worker_pids;
+    return;
+}
+
+sub ends_clean {
+    is_deeply [ ($ngx->worker_pids)[0] ], [$worker], 'one worker has lived through it';
+    $ngx->stop;
+    is_deeply [ $ngx->problems(allow => [qr/ads: redis/]) ], [], 'clean log, exit and reports';
+    return;
+}
+
+start("127.0.0.1:$port");
 my $Sessions = 0;
 
 sub ask {
@@ -137,7 +154,78 @@ subtest 'reconnecting again and again' => sub {
     cmp_ok $after->{anon}, '<', $before->{anon} + 4096, 'memory stays as it was' or diag explain $before, $after;
 };
 
-is_deeply [ ($ngx->worker_pids)[0] ], [$worker], 'one worker has lived through it';
-$ngx->stop;
-is_deeply [ $ngx->problems(allow => [qr/ads: redis/]) ], [], 'clean log, exit and reports';
+# Sockets of the worker that a read or a write could block.
+sub blocking_sockets {
+    my @found;
+    for my $fd (glob "/proc/$worker/fd/*") {
+        next if (readlink $fd // '') !~ /^socket:/;
+        open my $in, '<', $fd =~ s{/fd/}{/fdinfo/}r or next;
+        local $/;
+        my ($flags) = <$in> =~ /^flags:\s*(\d+)/m;
+        push @found, readlink $fd if !(oct($flags) & O_NONBLOCK);
+    }
+    return @found;
+}
+
+subtest 'a Redis that hangs' => sub {
+    behave('');
+    # One reply at least is due.
+    wait_until { my $n = metric('timeouts'); ask(++$Sessions); metric('timeouts') > $n } 30, 'a timeout';
+    my $strace = AdsTest::Strace->attach($worker, '-e', 'trace=poll,ppoll,select,pselect6,nanosleep,clock_nanosleep,futex,fsync,fdatasync,flock,connect,epoll_wait,epoll_pwait');
+    my ($before, $n, $longest) = (metric('fallbacks'), 30, 0);
+    for (1 .. $n) {
+        my $from = time;
+        is ask(++$Sessions), 1, 'an ad by the caps of the node' or last;
+        $longest = time - $from if time - $from > $longest;
+    }
+    wait_until { metric('fallbacks') - $before >= $n } 30, 'the metrics' and pass 'each of them without a reply';
+    is_deeply [ blocking_sockets() ], [], 'no socket of the worker blocks';
+    $strace->detach;
+    my ($text, %calls) = $strace->text;
+    $calls{$1}++ while $text =~ /^\d+\s+(\w+)\(/mg;
+    cmp_ok delete($calls{epoll_wait}) // delete $calls{epoll_pwait}, '>', 0, 'the worker waits for events';
+    delete $calls{futex} if $text !~ /FUTEX_WAIT/;    # the keeper's bell
+    my $finished = grep { !/EINPROGRESS|= 0/ } $text =~ /^\d+\s+connect\(.*$/mg;
+    is $finished, 0, 'connecting does not wait';
+    delete $calls{connect};
+    is_deeply \%calls, {}, 'and for nothing else' or diag $text;
+    note sprintf 'the longest answer took %.1f ms with a deadline of 50 ms, under strace', 1000 * $longest;
+};
+ends_clean();
+
+# The same as a cluster, whose servers send commands elsewhere.
+start("cluster 127.0.0.1:$port");
+ask(++$Sessions) for 1 .. 3;
+$before = AdsTest::Load::memory($worker);
+my $other = free_port();    # nobody is there
+my %cluster = (
+    'MOVED to itself'          => "-MOVED 7 127.0.0.1:$port\r\n",
+    'MOVED to nobody'          => "-MOVED 7 127.0.0.1:$other\r\n",
+    'MOVED to many'            => join('', map {"-MOVED $_ 127.0.0.$_:$other\r\n"} 1 .. 100),
+    'MOVED to a name'          => "-MOVED 7 redis.example:6379\r\n",
+    'MOVED without an address' => "-MOVED 7\r\n",
+    'MOVED to the sender'      => "-MOVED 7 :$port\r\n",
+    'ASK at itself'            => "-ASK 7 127.0.0.1:$port\r\n-ASK 7 127.0.0.1:$port\r\n",
+    'ASK at nobody'            => "-ASK 7 127.0.0.1:$other\r\n",
+    'TRYAGAIN'                 => "-TRYAGAIN Multiple keys request during rehashing of slot\r\n",
+    'CLUSTERDOWN'              => "-CLUSTERDOWN Hash slot not served\r\n",
+    'slots of nobody'          => "*0\r\n",
+    'slots out of range'       => "*1\r\n*3\r\n:0\r\n:99999\r\n*2\r\n+127.0.0.1\r\n:$port\r\n",
+    'all slots at itself'      => "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n+127.0.0.1\r\n:$port\r\n",
+    'many servers'             => '*200' . join('', map {"\r\n*3\r\n:$_\r\n:$_\r\n*2\r\n+127.0.0.1\r\n:" . (20_000 + $_)} 0 .. 199) . "\r\n",
+    'a reply without an end'   => '*60000' . "\r\n:1" x 5000,
+    'garbage'                  => "\0\1\2" x 100,
+);
+for my $name (sort keys %cluster) {
+    behave($cluster{$name});
+    for (1 .. 2) {
+        my $session = ++$Sessions;
+        my @got     = map { ask($session) } 1 .. 3;
+        ok $got[0] + $got[1] + $got[2] <= 2, "$name: an answer each time, and no more than the cap";
+    }
+}
+my $after = AdsTest::Load::memory($worker);
+cmp_ok $after->{fds}, '<=', $before->{fds} + 70, 'no more connections than a cluster may have masters';
+cmp_ok $after->{anon}, '<', $before->{anon} + 16_384, 'memory is bounded' or diag explain $before, $after;
+ends_clean();
 done_testing;
