@@ -88,9 +88,6 @@ std::string describe(const FleetAbout& about) {
     text += ",\"catalog\":\"" + std::string(about.catalog_from_postgres ? "postgres" : "file");
     text += "\",\"generation\":" + std::to_string(about.generation);
     text += ",\"catalog_time\":" + std::to_string(about.catalog_time);
-    if (about.shipped != 0) {
-        text += ",\"shipped\":" + std::to_string(about.shipped);
-    }
     return text + "}";
 }
 
@@ -190,6 +187,9 @@ std::optional<RightsAnswer> parse_rights(std::string_view text) {
     }
     if (int64_t active = 0; object["active"].get(active) == simdjson::SUCCESS && active > 0) {
         answer.active = static_cast<uint32_t>(active);
+    }
+    if (int64_t newest = 0; object["newest"].get(newest) == simdjson::SUCCESS) {
+        answer.newest = positive(newest);
     }
     const bool good = each_row(object, "grants", 6,
                                [&](const std::vector<int64_t>& row) {

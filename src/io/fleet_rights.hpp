@@ -7,6 +7,7 @@
 #include "io/pg.hpp"
 #include "io/state_file.hpp"
 #include "ledger/fleet/rights.hpp"
+#include "ledger/fleet/verdicts.hpp"
 
 namespace ads {
 
@@ -18,19 +19,6 @@ struct FleetAbout {
     bool catalog_from_postgres = false;
     uint64_t generation = 0;  // of its catalog
     Millis catalog_time = 0;
-    Millis shipped = 0;  // all that it has recorded before is stored; 0: not known
-};
-
-// What became of an event of a serve of this node.
-struct VerdictRow {
-    Verdict verdict = Verdict::confirmed;
-    uint32_t recorder = 0;  // the node that has recorded it
-    Event event;            // its type, times, ids and price
-};
-
-struct Verdicts {
-    uint64_t next = 0;  // cursor
-    std::vector<VerdictRow> rows;
 };
 
 class FleetRights {

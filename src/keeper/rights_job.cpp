@@ -18,9 +18,6 @@ constexpr Millis kEvery = 1000;
 constexpr Millis kAfterBell = 20;  // the least between two calls
 constexpr Millis kLongestPause = 8000;
 constexpr Millis kCallTimeout = 3000;
-constexpr Millis kSilent = 5000;  // then on_error applies
-constexpr Millis kFreeze = 3000;  // then no reservation is freed
-constexpr Millis kThaw = 10'000;  // after a silence other nodes tell what they have recorded
 constexpr uint32_t kVerdicts = 1000;
 constexpr Millis kSlice = 200;  // of a wait that may be stopped
 
@@ -39,7 +36,8 @@ RightsJob::RightsJob(std::shared_ptr<KeeperShared> shared)
       fleet_(state_.head().fleet),
       zone_(shared_->conf.target.zone),
       rights_(conf_.conninfo, shared_->alarm),
-      jitter_(static_cast<uint32_t>(random_word())) {
+      jitter_(static_cast<uint32_t>(random_word())),
+      silence_(state_) {
     about_.name = conf_.name;
     about_.shares = conf_.shares;
     about_.catalog_from_postgres = shared_->conf.feed.has_value();
@@ -53,7 +51,10 @@ void RightsJob::run_until_stopped() {
             continue;
         }
         const uint32_t heard = fleet_.bell.load();
-        watch_silence();
+        if (client_ == nullptr) {
+            silence_.begin(monotonic());
+        }
+        silence_.before_call(monotonic(), conf_.shares);
         const bool swapped = fleet_.mode.load() == FleetMode::sealed;
         if (call()) {
             const bool at_once = swapped && fleet_.mode.load() == FleetMode::open;
@@ -73,20 +74,6 @@ void RightsJob::run_until_stopped() {
 void RightsJob::rest() noexcept {
     client_.reset();
     rights_.close();
-}
-
-void RightsJob::watch_silence() noexcept {
-    const Millis now = monotonic();
-    if (client_ == nullptr) {
-        last_answer_ = now;
-        answers_since_ = now;
-    }
-    if (now - last_answer_ > kFreeze) {
-        fleet_.frozen.store(1, std::memory_order_relaxed);
-        answers_since_ = 0;
-    }
-    const bool shares = conf_.shares && now - last_answer_ > kSilent;
-    fleet_.sharing.store(shares ? 1 : 0, std::memory_order_relaxed);
 }
 
 // A reader of an image delays publications: it is read only for a moment.
@@ -116,66 +103,24 @@ std::vector<OpenWall> RightsJob::walls() {
     return open;
 }
 
-// What is lost with a keeper that dies in between is not applied again: a reservation that was not
-// confirmed is freed at its end, and PostgreSQL has billed it all the same.
-void RightsJob::apply(const Verdicts& verdicts) {
-    uint64_t cursor = fleet_.cursor.load();
-    if (verdicts.next <= cursor) {
-        return;
-    }
-    const uint32_t node = state_.head().node;
-    with_image([&](const Image& image, const Slots& slots) {
-        if (!fleet_.cursor.compare_exchange_strong(cursor, verdicts.next)) {
-            return;  // another keeper does it
-        }
-        Billing billing(image, slots, state_, shared_->conf.reservation);
-        for (const VerdictRow& row : verdicts.rows) {
-            const uint32_t group = image.find_group(row.event.ad_group);
-            fleet_.verdicts[static_cast<size_t>(row.verdict)].fetch_add(1);
-            if (group == kNone) {
-                continue;
-            }
-            if (row.verdict == Verdict::confirmed && row.recorder != node) {
-                billing.confirm_elsewhere(row.event, group);
-            } else if (row.verdict != Verdict::confirmed && row.recorder == node) {
-                billing.uncount(row.event, group);
-            }
-        }
-    });
-}
-
-bool RightsJob::follow_verdicts() {
-    for (size_t rows = kVerdicts; rows == kVerdicts && !shared_->alarm.stopped();) {
-        const auto verdicts =
-            rights_.verdicts(state_.head().node, fleet_.cursor.load(), kVerdicts, kCallTimeout);
+bool RightsJob::follow_verdicts(uint64_t before, std::optional<uint64_t> newest) {
+    size_t rows = has_verdicts(state_, before, newest) ? kVerdicts : 0;
+    while (rows == kVerdicts && !shared_->alarm.stopped()) {
+        const uint64_t cursor = fleet_.cursor.load();
+        const auto verdicts = rights_.verdicts(state_.head().node, cursor, kVerdicts, kCallTimeout);
         if (!verdicts || !shared_->active.holds()) {
             return verdicts.has_value();
         }
         rows = verdicts->rows.size();
-        apply(*verdicts);
-    }
-    thaw();
-    return true;
-}
-
-void RightsJob::thaw() noexcept {
-    const Millis now = monotonic();
-    if (fleet_.frozen.load() == 0) {
-        return;
-    }
-    if (answers_since_ == 0) {
-        answers_since_ = now;
-    }
-    if (now - answers_since_ < kThaw) {
-        return;
-    }
-    for (uint32_t i = 0; i < state_.slots(); i++) {
-        const SlotHead& head = state_.slot(i).head;
-        if (head.id.load() != 0 && is_wall(head.kind.load())) {
-            state_.wall(i).free_overdue();
+        const bool applied = with_image([&](const Image& image, const Slots& slots) {
+            apply_verdicts(state_, image, slots, shared_->conf.reservation, cursor, *verdicts);
+        });
+        if (!applied) {
+            return true;  // with the next catalog
         }
     }
-    fleet_.frozen.store(0);
+    silence_.heard_all(monotonic());
+    return true;
 }
 
 // After the state, so that it is at most one call behind.
@@ -214,6 +159,7 @@ bool RightsJob::call() {
     about_.exactness = mode == FleetMode::sealed                             ? "sealed"
                        : fleet_.sharing.load(std::memory_order_relaxed) != 0 ? "share"
                                                                              : "exact";
+    const uint64_t cursor = fleet_.cursor.load();
     const int64_t begun = microseconds();
     const auto answer = rights_.call(state_.head().node, call, about_, kCallTimeout);
     if (!answer) {
@@ -224,7 +170,7 @@ bool RightsJob::call() {
         return true;  // stopped meanwhile: another keeper calls
     }
     answered(call, *answer, microseconds() - begun);
-    if (fleet_.mode.load() == FleetMode::open && !follow_verdicts()) {
+    if (fleet_.mode.load() == FleetMode::open && !follow_verdicts(cursor, answer->newest)) {
         fail(rights_.error());
         return false;
     }
@@ -246,8 +192,7 @@ void RightsJob::answered(const RightsCall& call, const RightsAnswer& answer, int
     }
     dry_ = granted ? 0 : dry_ + 1;
     failures_ = 0;
-    last_answer_ = monotonic();
-    fleet_.sharing.store(0, std::memory_order_relaxed);
+    silence_.answered(monotonic());
 
     constexpr auto relaxed = std::memory_order_relaxed;
     FleetCalls& calls = fleet_.calls;

@@ -22,11 +22,8 @@ private:
     template <class F>
     bool with_image(F f);
     std::vector<OpenWall> walls();
-    bool follow_verdicts();
-    void apply(const Verdicts& verdicts);
-    void thaw() noexcept;
+    bool follow_verdicts(uint64_t before, std::optional<uint64_t> newest);
     void note_mark();
-    void watch_silence() noexcept;
     void answered(const RightsCall& call, const RightsAnswer& answer, int64_t microseconds);
     void fail(const std::string& why);
     void wait(uint32_t heard, Millis least, Millis most) const noexcept;
@@ -39,10 +36,9 @@ private:
     std::unique_ptr<RightsClient> client_;  // while this keeper is active
     FleetAbout about_;
     std::minstd_rand jitter_;
-    Millis last_answer_ = 0;    // monotonic
-    Millis answers_since_ = 0;  // the same, after a silence
-    uint32_t failures_ = 0;     // in a row
-    uint32_t dry_ = 0;          // calls in a row that granted nothing
+    FleetSilence silence_;
+    uint32_t failures_ = 0;  // in a row
+    uint32_t dry_ = 0;       // calls in a row that granted nothing
     FleetMode told_ = FleetMode::none;
     std::string told_error_;
 };

@@ -197,15 +197,15 @@ void begin_fleet(ngx_cycle_t* cycle, MainConf& conf) {
         }
         return;
     }
-    if (!configured) {
+    if (configured) {
+        begin_in_fleet(setup.target.state, read_run_mark(setup.run_mark), random_node());
+    } else {
         leave_fleet(setup.target.state);
         ngx_log_error(NGX_LOG_WARN, cycle->log, 0,
                       "ads: node %uD has left its fleet: free its rights with \"nginx-ads fleet "
                       "forget\"",
                       setup.target.state.head().node);
-        return;
     }
-    begin_in_fleet(setup.target.state, read_run_mark(setup.run_mark), random_node());
     if (!setup.file.sync_all()) {
         ngx_log_error(NGX_LOG_ERR, cycle->log, ngx_errno, "ads: cannot store the state");
     }

@@ -86,7 +86,7 @@ my $bad    = sub {
     my $error = $session->error($sql);
     is $error && $error->{state}, $state, $name;
 };
-$bad->(sub {s/, 1, 1, '\{/, 1, 2, '{/}, '0A000', 'a protocol that is not known');
+$bad->(sub {s/, 1, 1, '\{/, 1, 3, '{/}, '0A000', 'a protocol that is not known');
 $bad->(sub {s/ARRAY\[12\]/ARRAY[12,13]/}, '22023', 'arrays of different lengths');
 $bad->(sub {s/ARRAY\[12\]/ARRAY[NULL]/}, '22023', 'a null');
 $bad->(sub {s/ARRAY\[12\]/ARRAY[-1]/}, '22023', 'a value out of range');

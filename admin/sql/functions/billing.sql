@@ -155,8 +155,8 @@ END $$;
 -- What the nodes that served are to know of these events: see ads.verdicts(). A node's cursor is locked
 -- until the end of the transaction, so verdicts become visible in the order of their numbers.
 -- Nothing is said of events that were invalid when they came (`asked_invalid`).
--- `repeated` are events that their own node sent though they are stored: another one's record of it
--- has been billed.
+-- `repeated` are events that their own node sent as valid though they are stored: it has counted
+-- them, and another one's record of them has been judged.
 DROP FUNCTION IF EXISTS ads.note_verdicts(
     uuid[], int2[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int2[], int8, uuid[]);
 CREATE OR REPLACE FUNCTION ads.note_verdicts(
@@ -179,7 +179,7 @@ BEGIN
         SELECT v.node, 0, v.event, v.serve, v.type, v.issued, v.at, v.campaign_id, v.ad_group_id, v.price_micro,
                in_recorder, 'duplicate'
         FROM ads.fleet_verdicts v
-        WHERE v.event = ANY (repeated) AND v.verdict = 'confirmed' AND v.recorder <> in_recorder
+        WHERE v.event = ANY (repeated) AND v.verdict <> 'duplicate' AND v.recorder <> in_recorder
           AND NOT EXISTS (SELECT FROM ads.fleet_verdicts d WHERE d.event = v.event AND d.verdict = 'duplicate')) v;
     IF verdicts IS NULL THEN
         RETURN;
@@ -197,8 +197,7 @@ END $$;
 
 -- What became of a node's serves, from its cursor on: events that other nodes recorded ("confirmed"),
 -- events for which nothing was left ("late"), and events that it recorded after another one
--- ("duplicate"). A cursor of -T begins with the serves that were issued at T, in ms. All events that
--- an active node recorded before the watermark are stored.
+-- ("duplicate"). A cursor of -T begins with the serves that were issued at T, in ms.
 CREATE OR REPLACE FUNCTION ads.verdicts(in_node int8, in_after int8, in_max int4) RETURNS jsonb
 STABLE LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, ads, pg_temp AS $$
     WITH v AS MATERIALIZED (
@@ -207,9 +206,6 @@ STABLE LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, ads, pg_temp 
         ORDER BY f.number LIMIT in_max)
     SELECT jsonb_build_object(
         'next', coalesce((SELECT max(v.number) FROM v), greatest(in_after, 0)),
-        'watermark', (
-            SELECT CASE WHEN bool_and(f.about ? 'shipped') THEN min((f.about ->> 'shipped')::int8) END
-            FROM ads.fleet_nodes f WHERE f.closed_at IS NULL AND f.seen_at > ads.now() - interval '5 s'),
         'rows', coalesce((
             SELECT jsonb_agg(jsonb_build_object(
                 'cursor', v.number, 'serve', v.serve, 'type', v.type, 'issued', v.issued, 'at', v.at,

@@ -132,7 +132,13 @@ END $$;
 -- needs now and what it would like to have ahead, and its quantum and limit in the node's catalog.
 --
 -- {"admission": "accepted", "active": 3, "grants": [[kind, id, day, got, free, rest], …],
---  "wanted_back": [[kind, id, day], …]}; admission is "stale" or "refused" without the rest.
+--  "wanted_back": [[kind, id, day], …], "newest": 17}; admission is "stale" or "refused" without the
+-- rest.
+--
+-- The protocol is the number of the node's version of this call: the present one or the one before
+-- it, so that nodes can be upgraded one after the other.
+--   2  the answer has the number of the newest verdict on the node's serves (ads.verdicts)
+--   1  it has not; the node asks for verdicts after each call
 CREATE OR REPLACE FUNCTION ads.rights(
     in_node int8, in_instance int8, in_next int8, in_known int8[], in_sequence int8, in_nonce int8, in_protocol int4,
     in_about jsonb, in_kind int2[], in_id int8[], in_day int4[], in_got int8[], in_gave int8[], in_need int8[],
@@ -155,8 +161,8 @@ DECLARE
     grants jsonb;
     wanted_back jsonb;
 BEGIN
-    IF in_protocol <> 1 THEN
-        RAISE EXCEPTION 'unsupported protocol % of a node: must be 1', in_protocol USING ERRCODE = 'feature_not_supported';
+    IF in_protocol NOT IN (1, 2) THEN
+        RAISE EXCEPTION 'unsupported protocol % of a node: must be 1 or 2', in_protocol USING ERRCODE = 'feature_not_supported';
     END IF;
     IF NOT coalesce(total = ALL (ARRAY[
             cardinality(in_id), cardinality(in_day), cardinality(in_got), cardinality(in_gave), cardinality(in_need),
@@ -323,7 +329,9 @@ BEGIN
     END IF;
 
     RETURN jsonb_build_object('admission', 'accepted', 'active', cardinality(active_nodes),
-                              'grants', coalesce(grants, '[]'), 'wanted_back', coalesce(wanted_back, '[]'));
+                              'grants', coalesce(grants, '[]'), 'wanted_back', coalesce(wanted_back, '[]'))
+        || CASE WHEN in_protocol < 2 THEN '{}' ELSE jsonb_build_object('newest', coalesce(
+               (SELECT c.newest FROM ads.fleet_cursors c WHERE c.node = in_node), 0)) END;
 END $$;
 
 -- Closes the account of a node that does not come back: what was billed stays so, and the rest is free.

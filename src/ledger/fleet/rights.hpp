@@ -9,6 +9,7 @@
 #include <compare>
 #include <functional>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "core/image/image.hpp"
@@ -128,10 +129,11 @@ struct RightsAnswer {
     uint32_t active = 1;  // nodes, this one included
     std::vector<RightsGrant> grants;
     std::vector<FleetWall> wanted_back;
+    std::optional<uint64_t> newest;  // verdict on this node's serves; protocol 1 does not tell
 };
 
-// The version of the calls.
-inline constexpr uint32_t kRightsProtocol = 1;
+// The version of the calls. PostgreSQL answers this one and the one before it.
+inline constexpr uint32_t kRightsProtocol = 2;
 
 // What the keeper asks and returns, call by call. It knows nothing that is lost with the process
 // but how fast walls are used.

@@ -118,7 +118,10 @@ void begin_in_fleet(State state, const std::optional<RunMark>& mark, uint32_t ne
     const bool untouched = mode == FleetMode::sealed && instance == 0;
     // After so many unanswered swaps a state gives up.
     const bool full = fleet.asked.back().load() != 0;
-    const bool known = !mark && mode != FleetMode::fenced && fleet.clean.load() != 0 && !full;
+    // What was used outside of a fleet is in no register, and counts as what is stored of the old
+    // id.
+    const bool member = mode == FleetMode::open || mode == FleetMode::sealed;
+    const bool known = !mark && member && fleet.clean.load() != 0 && !full;
     if (!untouched && !known) {
         renew_identity(state, new_node);
     }

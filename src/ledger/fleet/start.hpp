@@ -25,7 +25,7 @@ void renew_identity(State state, uint32_t node) noexcept;
 void join_fleet(State state) noexcept;
 
 // The limits are this node's own again: what it has used of them stays used. PostgreSQL has to be
-// told to forget it.
+// told to forget it, and the state has to be stored before a worker starts.
 void leave_fleet(State state) noexcept;
 
 // For a state that no living process uses. Without a proof that nothing else has used its rights

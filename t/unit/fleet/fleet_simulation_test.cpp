@@ -2,7 +2,7 @@
 //
 // ADS_SEED and ADS_SEEDS choose the first seed and how many; with ADS_TRACE the events of a run are
 // printed. ADS_TEST_LONG runs 1,000,000 seeds, which take a quarter of an
-// hour, and three more mutations.
+// hour.
 #include "fleet/stepped.hpp"
 //
 #include <malloc.h>
@@ -78,6 +78,52 @@ TEST(FleetSimulation, NothingIsSpentTwiceAndWhatCanBeReachedIsReached) {
     RecordProperty("short_runs", std::to_string(short_runs));
 }
 
+// Limits of which nodes use up what they hold in the outage.
+const std::vector<Edition>& busy() {
+    static const std::vector<Edition> list = [] {
+        const FleetLimits one{36'000, 30'000, 40'000, 30'000, 150'000};
+        std::vector<Edition> made;
+        made.push_back({one, fleet_catalog(one, kMidnight - 3600)});
+        return made;
+    }();
+    return list;
+}
+
+World::Steady steady(bool outage, Mutation mutation) {
+    EXPECT_TRUE(kept_memory);
+    World::Traffic traffic;
+    if (outage) {
+        traffic.away_from = 600;
+        traffic.away_until = 1200;
+    }
+    return World(1, mutation, busy(), layout()).steady(traffic);
+}
+
+double late_part(const World::Steady& steady) {
+    return static_cast<double>(steady.late) / static_cast<double>(steady.impressions);
+}
+
+// All pixels reach another node, up to the end of the reservation; 8 % never come; events are
+// stored 0.2 to 2 seconds later.
+TEST(FleetFairness, PixelsOnOtherNodesAreNotLate) {
+    for (const bool outage : {false, true}) {
+        const World::Steady steady = ::steady(outage, Mutation::none);
+        EXPECT_EQ(steady.violation, "");
+        EXPECT_GT(steady.impressions, 50'000u);
+        EXPECT_LT(late_part(steady), 0.001) << steady.late << " of " << steady.impressions;
+        for (const FleetWall& wall : steady.reached) {
+            EXPECT_GE(steady.used.at(wall), 0.999) << static_cast<int>(wall.kind) << wall.id;
+        }
+        RecordProperty(outage ? "late_after_outage" : "late", std::to_string(steady.late));
+        RecordProperty(outage ? "of_after_outage" : "of", std::to_string(steady.impressions));
+    }
+}
+
+// What has to leave its bucket while PostgreSQL is away is freed.
+TEST(FleetFairness, NoOverdueWordIsFound) {
+    EXPECT_GT(late_part(steady(true, Mutation::no_overdue)), 0.001);
+}
+
 // A rule that is left out either lets something be spent twice, or keeps a run from its end.
 enum class Breaks { safety, liveness };
 
@@ -85,6 +131,7 @@ struct Rule {
     const char* name;
     Mutation mutation;
     Breaks breaks;
+    uint64_t first = 1;  // seed: some are rare
 };
 
 class FleetMutation : public testing::TestWithParam<Rule> {};
@@ -95,7 +142,8 @@ TEST_P(FleetMutation, IsFound) {
     const bool safety = GetParam().breaks == Breaks::safety;
     const uint64_t seeds = number_in("ADS_SEEDS", is_long() ? 50'000 : kShortSeeds);
     std::string found;
-    for (uint64_t seed = 1; seed <= seeds && found.empty(); seed++) {
+    const uint64_t first = number_in("ADS_SEED", GetParam().first);
+    for (uint64_t seed = first; seed < first + seeds && found.empty(); seed++) {
         const World::Outcome outcome = outcome_of(seed, GetParam().mutation);
         std::string what = safety ? outcome.violation : outcome.shortfall;
         if (!safety && !what.empty() && !outcome_of(seed, Mutation::none).shortfall.empty()) {
@@ -107,7 +155,6 @@ TEST_P(FleetMutation, IsFound) {
     RecordProperty("found", found);
 }
 
-// Not in the list: no_billed, which is not found.
 std::vector<Rule> rules() {
     std::vector<Rule> list{
         {"ReturnWithoutTake", Mutation::return_without_take, Breaks::safety},
@@ -115,13 +162,14 @@ std::vector<Rule> rules() {
         {"SequenceNotStored", Mutation::sequence_not_stored, Breaks::liveness},
         {"NoSwap", Mutation::no_swap, Breaks::safety},
         {"NoSettled", Mutation::no_settled, Breaks::safety},
+        {"NoBilled", Mutation::no_billed, Breaks::safety},
         {"NoQuantum", Mutation::no_quantum, Breaks::liveness},
         {"NoFence", Mutation::no_fence, Breaks::liveness},
+        {"NoBillingCheck", Mutation::no_billing_check, Breaks::safety},
         {"BucketsKept", Mutation::buckets_kept, Breaks::safety},
+        {"RegistersWithoutDay", Mutation::registers_without_day, Breaks::safety, 4001},
     };
     if (is_long()) {  // rare
-        list.push_back({"NoBillingCheck", Mutation::no_billing_check, Breaks::safety});
-        list.push_back({"RegistersWithoutDay", Mutation::registers_without_day, Breaks::safety});
         list.push_back({"NeedIsAhead", Mutation::need_is_ahead, Breaks::liveness});
     }
     return list;

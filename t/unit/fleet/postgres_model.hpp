@@ -9,6 +9,7 @@
 
 #include "core/rights/grantor.hpp"
 #include "ledger/fleet/rights.hpp"
+#include "ledger/fleet/verdicts.hpp"
 
 namespace fleet_test {
 
@@ -28,6 +29,19 @@ enum class Mutation {
     no_billing_check,
     buckets_kept,
     registers_without_day,
+    no_overdue,
+};
+
+// An event as a node ships it.
+struct Record {
+    uint32_t node = 0;      // that served
+    uint32_t recorder = 0;  // that ships it
+    uint64_t id = 0;
+    bool serves = false;   // it counts what has been served, and is never late
+    bool outside = false;  // by a node outside of the fleet
+    Millis ready = 0;      // when it can be shipped
+    Event event;           // of a pixel
+    std::vector<std::pair<FleetWall, uint64_t>> amounts;
 };
 
 class PostgresModel {
@@ -42,6 +56,11 @@ public:
         uint64_t highest = 0;  // the limit it once had
         uint64_t billed = 0;   // of everybody, ever
         std::map<NodeId, rights::Account> accounts;
+    };
+    struct Claim {
+        NodeId recorder = 0;
+        bool judged = false;  // the node that served hears of it
+        bool billed = false;
     };
     static constexpr int64_t kActive = 5;  // seconds since its last call
 
@@ -69,6 +88,7 @@ public:
         }
         node.seen = std::max(node.seen, now);
         answer.active = active(now);
+        answer.newest = newest_verdict(id);
         for (const RightsLine& line : call.lines) {
             if (const auto at = walls_.find(line.wall); at != walls_.end()) {
                 answer.grants.push_back(grant(at->second, id, line, now));
@@ -99,6 +119,51 @@ public:
         return billed;
     }
 
+    enum class Fate { billed, late, duplicate };
+
+    // An event is stored once, and the node that served hears what it cannot know.
+    Fate ingest(const Record& record) {
+        const auto [at, fresh] = claims_.try_emplace(record.id);
+        Claim& claim = at->second;
+        if (!fresh) {
+            if (record.recorder == record.node && record.event.invalid == Invalid::none &&
+                claim.judged && claim.recorder != record.recorder) {
+                claim.judged = false;
+                add_verdict(record, Verdict::duplicate);
+            }
+            return Fate::duplicate;
+        }
+        claim.recorder = record.recorder;
+        if (record.event.invalid != Invalid::none) {
+            return Fate::late;
+        }
+        const bool billed = store(record.node, record.amounts, record.serves);
+        claim.billed = billed;
+        const bool open = nodes_.contains(record.node) && !closed_.contains(record.node);
+        if (open && !record.serves && (!billed || record.recorder != record.node)) {
+            claim.judged = true;
+            add_verdict(record, billed ? Verdict::confirmed : Verdict::late);
+        }
+        return billed ? Fate::billed : Fate::late;
+    }
+
+    bool is_billed(uint64_t event) const { return claims_.at(event).billed; }
+
+    uint64_t newest_verdict(NodeId id) const {
+        const auto all = verdicts_.find(id);
+        return all == verdicts_.end() ? 0 : all->second.size();
+    }
+
+    Verdicts verdicts(NodeId id, uint64_t after, size_t most) const {
+        Verdicts answer{.next = after};
+        if (const auto all = verdicts_.find(id); all != verdicts_.end()) {
+            for (; answer.next < all->second.size() && answer.rows.size() < most; answer.next++) {
+                answer.rows.push_back(all->second[answer.next]);
+            }
+        }
+        return answer;
+    }
+
     // A node that enters the fleet has used what it says to have got; this is stored of it.
     void join(NodeId id, const FleetWall& key, uint64_t stored) {
         WallAccounts& entry = walls_.at(key);
@@ -123,12 +188,16 @@ public:
         std::map<NodeId, Node> nodes;
         std::set<NodeId> closed;
         std::map<FleetWall, WallAccounts> walls;
+        std::map<uint64_t, Claim> claims;
+        std::map<NodeId, std::vector<VerdictRow>> verdicts;
     };
-    Backup backup() const { return {nodes_, closed_, walls_}; }
+    Backup backup() const { return {nodes_, closed_, walls_, claims_, verdicts_}; }
     void restore(const Backup& from) {
         nodes_ = from.nodes;
         closed_ = from.closed;
         walls_ = from.walls;
+        claims_ = from.claims;
+        verdicts_ = from.verdicts;
     }
 
     static constexpr NodeId kNobody = 0;
@@ -140,6 +209,18 @@ public:
                                                       : account.charge();
         }
         return sum;
+    }
+    // What is neither used nor held, whatever rule is left out.
+    static int64_t truly_free(const WallAccounts& entry) {
+        uint64_t sum = 0;
+        for (const auto& [id, account] : entry.accounts) {
+            sum += account.charge();
+        }
+        return rights::free_of(entry.wall, sum);
+    }
+    // A node refuses traffic for want of it.
+    bool is_denied(const WallAccounts& entry, int64_t now) const {
+        return denied(entry, kNobody, now);
     }
     const std::map<FleetWall, WallAccounts>& walls() const { return walls_; }
     const std::map<NodeId, Node>& nodes() const { return nodes_; }
@@ -161,6 +242,10 @@ private:
         }
         entry.billed += billed ? n : 0;
         return billed;
+    }
+
+    void add_verdict(const Record& record, Verdict verdict) {
+        verdicts_[record.node].push_back({verdict, record.recorder, record.event});
     }
 
     rights::Admission admit(rights::NodeRecord& record, const RightsCall& call) {
@@ -212,7 +297,7 @@ private:
         rights::Account& account = entry.accounts[id];
         const uint64_t n = rights::grant(account, ask, wall_of(entry), others(entry, id, now));
         const uint64_t all = charged(entry, kNobody);
-        over_granted = over_granted || (n > 0 && entry.wall.settled + all > entry.wall.limit);
+        over_granted = over_granted || (n > 0 && truly_free(entry) < 0);
         RightsGrant grant{.wall = line.wall, .got = account.got};
         grant.free = rights::free_of(wall_of(entry), all);
         const uint64_t used = entry.wall.settled + billed(entry);
@@ -231,6 +316,8 @@ private:
     std::map<NodeId, Node> nodes_;
     std::set<NodeId> closed_;
     std::map<FleetWall, WallAccounts> walls_;
+    std::map<uint64_t, Claim> claims_;
+    std::map<NodeId, std::vector<VerdictRow>> verdicts_;
 
 public:
     bool over_granted = false;  // it granted what there is not

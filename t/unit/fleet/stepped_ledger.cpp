@@ -5,4 +5,5 @@
 #include "ledger/billing.cpp"
 #include "ledger/fleet/rights.cpp"
 #include "ledger/fleet/start.cpp"
+#include "ledger/fleet/verdicts.cpp"
 #include "ledger/state.cpp"

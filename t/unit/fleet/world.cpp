@@ -20,8 +20,6 @@ namespace fleet_test {
 
 namespace {
 
-constexpr size_t kGroups = 5;
-
 void add(Amounts& to, const std::vector<std::pair<FleetWall, uint64_t>>& amounts) {
     for (const auto& [wall, n] : amounts) {
         to[wall] += n;
@@ -80,6 +78,10 @@ World::World(uint64_t seed, Mutation mutation, const std::vector<Edition>& editi
              const Layout& layout)
     : rng_(seed), mutation_(mutation), editions_(editions), layout_(layout), postgres_(mutation) {
     stepped::world = this;
+}
+
+void World::build() {
+    with_failover_ = chance(0.1);
     now_ = (kMidnight + (chance(0.5) ? -20 : 40'000)) * 1000;
     edition_ = rng_.below(editions_.size());
     set_limits(editions_[edition_].limits);
@@ -88,12 +90,13 @@ World::World(uint64_t seed, Mutation mutation, const std::vector<Edition>& editi
     }
     const size_t count = 1 + rng_.below(3) + rng_.below(2);
     for (size_t i = 0; i < count; i++) {
-        machines_.push_back(std::make_unique<Machine>(layout));
+        machines_.push_back(std::make_unique<Machine>(layout_));
         Machine& machine = *machines_.back();
         machine.state.head().node = ++nodes_;
         machine.edition = edition_;
         machine.skew = static_cast<Millis>(rng_.below(4000)) - 2000;
         machine.disk = machine.copy();
+        machine.outside = !with_failover_ && chance(0.15);
         if (i == 0 || chance(0.7)) {
             start(i);
         }
@@ -119,19 +122,17 @@ std::string World::text(const FleetWall& wall) {
 
 void World::set_limits(const FleetLimits& limits) {
     const uint64_t cent = kMicroPerCent;
+    const Image image = editions_[edition_].image();
+    const Day today = image.day_of(image.campaigns()[0], now_ / 1000);
+    day_ = day_ == 0 ? today : day_;
     const auto set = [&](SlotKind kind, Id id, uint64_t daily, uint64_t ever, uint64_t quantum) {
-        const Day today = day_;
-        for (Day day = static_cast<Day>(today - 2); daily > 0 && day < today + 6; day++) {
+        for (Day day = static_cast<Day>(day_ - 2); daily > 0 && day < today + 6; day++) {
             postgres_.set_limit({kind, id, day}, daily, quantum);
         }
         if (ever > 0) {
             postgres_.set_limit({kind, id, 0}, ever, quantum);
         }
     };
-    if (day_ == 0) {
-        const Image image = editions_[edition_].image();
-        day_ = image.day_of(image.campaigns()[0], now_ / 1000);
-    }
     set(SlotKind::impressions, 1, limits.serves, 0, 1);
     set(SlotKind::impressions, 2, limits.impressions, 0, 1);
     set(SlotKind::impressions, 3, limits.impressions, limits.goal, 1);
@@ -182,7 +183,9 @@ std::vector<std::pair<FleetWall, uint64_t>> World::walls_of(const Image& image, 
 // ---- processes ----
 
 void World::start(size_t index) {
-    begin(index);
+    if (!machines_[index]->outside) {
+        begin(index);
+    }
     machines_[index]->up = true;
     for (int i = 0; i < 2; i++) {
         add_worker(index);
@@ -210,9 +213,9 @@ void World::begin(size_t index) {
             keep_buckets(machine, was);
         }
     } else if (machine.mode() == FleetMode::open) {
-        machine.disk = machine.copy();  // the clean mark is gone for good
         opened(index);
     }
+    machine.disk = machine.copy();  // a new identity, and that the clean mark is gone, are stored
     tell("machine ", index, " starts as node ", machine.node(), " was ", before, ", mode ",
          static_cast<int>(machine.mode()));
 }
@@ -319,6 +322,8 @@ void World::add_keeper(size_t index) {
         return true;
     };
     self.client = std::make_unique<RightsClient>(machine.state, std::move(outside));
+    self.silence = std::make_unique<FleetSilence>(machine.state);
+    self.silence->begin(now_);
     self.fiber = std::make_unique<stepped::Fiber>([this, index, &self] { keep(index, self); });
     machine.processes.push_back(std::move(process));
 }
@@ -330,14 +335,15 @@ void World::work(size_t index, Process& self) {
         self.busy = true;
         const Image image = editions_[machine.edition].image();
         const Slots slots{layout_.groups, layout_.campaigns};
-        Billing billing(image, slots, machine.state, kReservation);
-        if (machine.pending.empty() || chance(0.55)) {
+        Billing billing(image, slots, machine.state, reservation_);
+        if (chance(0.55)) {
             serve(machine, self, billing, image);
         } else {
-            settle(machine, self, billing, image);
+            settle(index, self, billing, image);
         }
         self.holds.clear();
         self.busy = false;
+        self.allowed = false;
     }
 }
 
@@ -358,57 +364,34 @@ void World::serve(Machine& machine, Process& self, Billing& billing, const Image
         return;
     }
     const uint32_t node = machine.node();
-    Record record{.node = node, .serves = true};
+    const uint64_t id = ++events_;
+    Record record{
+        .node = node, .id = id * kCount<EventType>, .serves = true, .outside = machine.outside};
     record.amounts = walls_of(image, group, EventType::serve, at, at);
     for (const auto& [wall, n] : record.amounts) {
-        count_serve(machine, wall);
+        count_serve(machine, self, wall);
     }
     if (!record.amounts.empty()) {
         machine.spool.push_back(std::move(record));
     }
-    machine.pending.push_back({node, group, at, reserved});
+    machine.pending.push_back({node, group, at, reserved, id, {}});
     served_in_all_++;
 }
 
-void World::count_serve(Machine& machine, const FleetWall& wall) {
+void World::count_serve(Machine& machine, const Process& self, const FleetWall& wall) {
     const uint32_t node = machine.node();
     total_[wall]++;
     tell("node ", node, " serves of ", text(wall));
     served_by_[node][wall]++;
-    if (machine.zombie || (forgotten_.contains(node) && !machine.no_allowance)) {
+    // What is used outside of the fleet counts when it is stored.
+    if (machine.outside || machine.zombie || self.allowed ||
+        (forgotten_.contains(node) && !machine.no_allowance)) {
         allowance_[wall]++;
     }
     const auto& entry = postgres_.walls().at(wall);
     if (total_[wall] > entry.highest + allowance_[wall]) {
         fail("served " + std::to_string(total_[wall]) + " of " + std::to_string(entry.highest) +
              ", " + std::to_string(allowance_[wall]) + " allowed");
-    }
-}
-
-void World::settle(Machine& machine, Process& self, Billing& billing, const Image& image) {
-    const size_t which = rng_.below(machine.pending.size());
-    const Serve serve = machine.pending[which];
-    machine.pending.erase(machine.pending.begin() + static_cast<long>(which));
-    if (!quiet_ && chance(0.2)) {
-        return;  // the pixel never comes
-    }
-    const Millis at = std::max(serve.at, clock(machine));
-    const GroupRecord& group = image.groups()[serve.group];
-    Event event;
-    event.time = at;
-    event.issued = serve.at;
-    for (const EventType type : {EventType::impression, EventType::click}) {
-        event.type = type;
-        event.price = group.price_of(type);
-        self.holds = walls_of(image, serve.group, type, serve.at, at);
-        // What an earlier identity has served is only recorded: PostgreSQL decides.
-        const bool billed = serve.node != machine.node() ||
-                            billing.charge(event, serve.group, serve.reserved) == Invalid::none;
-        // A reservation that is over has been freed: nothing was lost but what was just taken.
-        if (billed && !self.holds.empty()) {
-            machine.spool.push_back({serve.node, false, self.holds});
-        }
-        self.holds.clear();
     }
 }
 
@@ -420,11 +403,14 @@ std::vector<OpenWall> World::walls_now(const Machine& machine) const {
 }
 
 void World::expire(Machine& machine) {
+    if (machine.state.head().fleet.frozen.load() != 0) {
+        return;
+    }
     const Image image = editions_[machine.edition].image();
     const Millis at = clock(machine);
     for (size_t i = 0; i < image.groups().size(); i++) {
         const GroupRecord& group = image.groups()[i];
-        const LocalDay day = LocalDay::of(image, image.campaign_of(group), at / 1000, kReservation);
+        const LocalDay day = LocalDay::of(image, image.campaign_of(group), at / 1000, reservation_);
         if (layout_.groups[i].impressions != kNone) {
             machine.state.wall(layout_.groups[i].impressions)
                 .expire(day.times(group.impression_cap > 0), at);
@@ -432,7 +418,7 @@ void World::expire(Machine& machine) {
     }
     for (size_t i = 0; i < image.campaigns().size(); i++) {
         const CampaignRecord& campaign = image.campaigns()[i];
-        const LocalDay day = LocalDay::of(image, campaign, at / 1000, kReservation);
+        const LocalDay day = LocalDay::of(image, campaign, at / 1000, reservation_);
         if (campaign.has_budget) {
             machine.state.wall(layout_.campaigns[i].budget)
                 .expire(day.times(campaign.budget_type == BudgetType::daily), at);
@@ -454,12 +440,14 @@ void World::keep(size_t index, Process& self) {
         self.busy = true;
         expire(machine);
         mutate(machine);
+        self.silence->before_call(now_, false);
         RightsCall call;
         if (!self.client->prepare(walls_now(machine), clock(machine), call)) {
             self.busy = false;
             continue;
         }
         note_mark(machine);
+        const uint64_t cursor = machine.state.head().fleet.cursor.load();
         mutate(machine, call);
         self.answer.reset();
         self.awaits = call.nonce;
@@ -474,6 +462,8 @@ void World::keep(size_t index, Process& self) {
         }
         self.busy = true;
         self.client->receive(call, *self.answer);
+        heard(machine, self);
+        self.silence->answered(now_);
         const FleetMode mode = machine.mode();
         if (mode == FleetMode::fenced) {
             tell("node ", machine.node(), " is refused");
@@ -481,12 +471,29 @@ void World::keep(size_t index, Process& self) {
         } else if (call.next != 0 && mode == FleetMode::open) {
             note_mark(machine);
         }
+        if (mode == FleetMode::open && call.next == 0) {
+            hear_verdicts(machine, self, cursor);
+        }
         self.busy = false;
         const Millis next = until;
         while (now_ < next && !chance(0.1)) {
             stepped::Fiber::running()->pause();
         }
     }
+}
+
+// From now on it knows that it is forgotten, or that a copy of it was accepted instead; but for its
+// workers that have begun before.
+void World::heard(Machine& machine, const Process& keeper) {
+    const bool zombie = machine.zombie && !keeper.to_zombie;
+    const bool no_allowance = forgotten_.contains(machine.node());
+    if (zombie != machine.zombie || no_allowance != machine.no_allowance) {
+        for (const auto& process : machine.processes) {
+            process->allowed = process->allowed || (process->busy && !process->client);
+        }
+    }
+    machine.zombie = zombie;
+    machine.no_allowance = no_allowance;
 }
 
 void World::refused(const Machine& machine) {
@@ -497,6 +504,11 @@ void World::refused(const Machine& machine) {
 }
 
 void World::mutate(Machine& machine) {
+    for (const OpenWall& open : walls_now(machine)) {
+        if (mutation_ == Mutation::no_overdue) {
+            machine.state.wall(open.slot).free_overdue();
+        }
+    }
     if (mutation_ != Mutation::registers_without_day) {
         return;
     }

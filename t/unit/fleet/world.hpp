@@ -1,11 +1,11 @@
 // A simulated fleet: several machines with workers and keepers that stop before each access to
 // shared memory, PostgreSQL as a model, and a network that loses, doubles and delays messages.
 // Processes are killed, stopped and woken; states are lost, copied, restored and cut off from
-// power; limits and clocks change; nodes are forgotten. A seed determines all of it.
+// power; limits and clocks change; nodes join, and are forgotten; pixels reach any machine, some
+// of them two. A seed determines all of it.
 //
-// Not simulated: pixels that arrive at a node other than the one that served, fleet join, the
-// settling of a predecessor, the overdue words of reservations, prices that are estimates, and
-// memory that processors see in different orders.
+// Not simulated: the settling of a predecessor, prices that are estimates, and memory that
+// processors see in different orders.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ namespace fleet_test {
 using ledger_test::Memory;
 
 inline constexpr uint32_t kSlots = 32;
-inline constexpr Seconds kReservation = 15;
+inline constexpr uint64_t kGroups = 5;
 
 // A catalog and its limits.
 struct Edition {
@@ -50,23 +50,21 @@ struct Serve {
     uint32_t group = 0;
     Millis at = 0;
     MicroCents reserved = 0;
-};
-
-// What is to be stored of an event.
-struct Record {
-    uint32_t node = 0;
-    bool serves = false;
-    std::vector<std::pair<FleetWall, uint64_t>> amounts;
+    uint64_t id = 0;
+    std::vector<size_t> seen_by;  // machines that have its pixels
 };
 
 struct Process {
     std::unique_ptr<stepped::Fiber> fiber;
     std::unique_ptr<RightsClient> client;  // of a keeper
+    std::unique_ptr<FleetSilence> silence;
     std::optional<RightsAnswer> answer;
     uint64_t awaits = 0;  // nonce
     uint32_t number = 0;
     bool stopped = false;
     bool busy = false;
+    bool to_zombie = false;  // the answer
+    bool allowed = false;    // of a worker: it took before the node heard that it may not
     std::vector<std::pair<FleetWall, uint64_t>> holds;  // lost if it is killed now
 };
 
@@ -93,6 +91,7 @@ struct Machine {
     Copy disk;
     std::optional<RunMark> mark;
     bool up = false;
+    bool outside = false;  // it has not joined the fleet
     bool is_copy = false;  // of a state that another machine has, or had
     Amounts served_at_copy;
     uint64_t accepted_at_copy = 0;
@@ -115,6 +114,22 @@ public:
         std::string shortfall;  // something that can be reached was not reached, or a node refused
     };
     Outcome run();
+
+    // Traffic without faults, of which each pixel reaches another machine than the serve's.
+    struct Traffic {
+        size_t nodes = 4;
+        Seconds seconds = 2400;
+        Seconds away_from = 0, away_until = 0;  // PostgreSQL
+        double lost = 0.08;                     // pixels
+    };
+    struct Steady {
+        uint64_t impressions = 0;
+        uint64_t late = 0;
+        std::map<FleetWall, double> used;  // of the limits: the part that is billed
+        std::set<FleetWall> reached;       // that are to be used up
+        std::string violation;
+    };
+    Steady steady(const Traffic& traffic);
 
     uint64_t served() const { return served_in_all_; }
     bool turn_is_over() noexcept { return burst_ == 0 || burst_-- == 0; }
@@ -145,6 +160,7 @@ private:
     Millis clock(const Machine& machine) const { return now_ + machine.skew; }
     void set_limits(const FleetLimits& limits);
     void settle_before(const FleetLimits& limits);
+    void build();
     static std::vector<std::pair<FleetWall, uint64_t>> walls_of(const Image& image, uint32_t group,
                                                                 EventType type, Millis issued,
                                                                 Millis at);
@@ -161,8 +177,13 @@ private:
     void add_keeper(size_t machine);
     void work(size_t machine, Process& self);
     void serve(Machine& machine, Process& self, Billing& billing, const Image& image);
-    void settle(Machine& machine, Process& self, Billing& billing, const Image& image);
-    void count_serve(Machine& machine, const FleetWall& wall);
+    void settle(size_t machine, Process& self, Billing& billing, const Image& image);
+    void record_pixels(Machine& machine, Process& self, Billing& billing, const Image& image,
+                       const Serve& serve);
+    void hear_verdicts(Machine& machine, Process& self, uint64_t before);
+    void note_debts(Machine& machine, Process& self, const Verdicts& verdicts);
+    void count_serve(Machine& machine, const Process& self, const FleetWall& wall);
+    void heard(Machine& machine, const Process& keeper);
     void keep(size_t machine, Process& self);
     void expire(Machine& machine);
     std::vector<OpenWall> walls_now(const Machine& machine) const;
@@ -178,6 +199,9 @@ private:
     void answer(Message message);
     void hear(const Message& message);
     void ship(Machine& machine, size_t most);
+    PostgresModel::Fate store(const Machine& machine, Record record);
+    void join(size_t machine);
+    void leave(size_t machine);
     void forget(uint32_t node);
     void forget_the_gone();
     void step(double faults);
@@ -198,6 +222,7 @@ private:
     const Mutation mutation_;
     const std::vector<Edition>& editions_;
     const Layout& layout_;
+    Seconds reservation_ = 15;
     PostgresModel postgres_;
     Millis now_;
     Day day_ = 0;                 // on which it began
@@ -218,6 +243,8 @@ private:
     Amounts allowance_;                      // that a documented bound lets pass
     std::map<uint32_t, Amounts> unlearned_;  // of a node: stored, and forgotten by a failover
     Amounts lost_;                           // by processes that died in between
+    std::map<uint32_t, Amounts> debts_;      // of a node: confirmed by others
+    uint64_t events_ = 0;
     std::set<uint32_t> forgotten_;
     uint32_t processes_ = 0;
     uint32_t nodes_ = 0;

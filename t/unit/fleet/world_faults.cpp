@@ -77,28 +77,7 @@ void World::hear(const Message& message) {
         if (process->client && process->number == message.process &&
             process->awaits == message.call.nonce) {
             process->answer = message.answer;
-            machine.zombie = machine.zombie && !message.to_zombie;
-            machine.no_allowance = forgotten_.contains(message.node);
-        }
-    }
-}
-
-void World::ship(Machine& machine, size_t most) {
-    while (most-- > 0 && !machine.spool.empty()) {
-        const Record record = std::move(machine.spool.front());
-        machine.spool.erase(machine.spool.begin());
-        if (!postgres_.store(record.node, record.amounts, record.serves)) {
-            for (const auto& [wall, n] : record.amounts) {
-                lost_[wall] += n;
-            }
-        }
-        for (const auto& [wall, n] : record.amounts) {
-            const auto& entry = postgres_.walls().at(wall);
-            const uint64_t most_billed = entry.highest + (record.serves ? allowance_[wall] : 0);
-            if (entry.billed > most_billed) {
-                fail("billed " + std::to_string(entry.billed) + " of " +
-                     std::to_string(entry.highest));
-            }
+            process->to_zombie = message.to_zombie;
         }
     }
 }
@@ -133,6 +112,7 @@ void World::put_copy(size_t to, const Copy& copy) {
     machine.restore(copy);
     machine.disk = copy;
     machine.is_copy = true;
+    machine.outside = false;
     machine.zombie = false;
     machine.served_at_copy = copy.served;
     machine.accepted_at_copy = copy.accepted;
@@ -168,7 +148,8 @@ void World::power_cut(size_t index) {
     for (size_t n = rng_.below(3); n > 0 && !machine.spool.empty(); n--) {
         const Record& record = machine.spool.back();
         for (const auto& [wall, amount] : record.amounts) {
-            (record.serves ? allowance_ : lost_)[wall] += amount;
+            allowance_[wall] += record.serves ? amount : 0;
+            lost_[wall] += amount;  // if the state is whole
         }
         machine.spool.pop_back();
     }
@@ -235,13 +216,11 @@ void World::fail_over() {
             allowance_[wall] += account.got > known ? account.got - known : 0;
             unlearned_[node][wall] += account.billed > stored ? account.billed - stored : 0;
         }
-        if (was != backup_->walls.end()) {
-            lost_[wall] +=
-                entry.billed > was->second.billed ? entry.billed - was->second.billed : 0;
-            auto& restored = backup_->walls[wall];
-            restored.highest = entry.highest;
-            restored.wall.limit = entry.wall.limit;
-        }
+        auto& restored = backup_->walls[wall];
+        lost_[wall] += entry.billed > restored.billed ? entry.billed - restored.billed : 0;
+        restored.highest = entry.highest;
+        restored.wall.limit = entry.wall.limit;
+        restored.wall.quantum = entry.wall.quantum;
     }
     tell("PostgreSQL fails over");
     postgres_.restore(*backup_);
@@ -252,7 +231,7 @@ void World::fail_over() {
 void World::fault() {
     const size_t index = rng_.below(machines_.size());
     Machine& machine = *machines_[index];
-    const uint64_t kind = rng_.below(19);
+    const uint64_t kind = rng_.below(20);
     if (with_failover_ && kind >= 6 && kind <= 13 && kind != 11 && kind != 12) {
         return;
     }
@@ -305,7 +284,9 @@ void World::fault() {
             machine.zombie = false;
             break;
         case 8:
-            keep_copy(machine);
+            if (!machine.outside) {
+                keep_copy(machine);
+            }
             break;
         case 9:  // an older state, on the machine that has written it or on another one
             if (!copies_.empty()) {
@@ -319,7 +300,7 @@ void World::fault() {
             break;
         case 10: {  // a live copy
             const size_t to = rng_.below(machines_.size());
-            if (to != index) {
+            if (to != index && !machine.outside) {
                 stop(to, false);
                 keep_copy(machine);
                 machines_[to]->mark.reset();
@@ -345,14 +326,24 @@ void World::fault() {
         case 15:
             if (chance(0.3)) {
                 now_ += chance(0.5) ? kDay : kDay / 2;
+                set_limits(editions_[edition_].limits);  // of the days to come
             }
             break;
         case 17:
-            drain(index);
+            if (!machine.outside) {
+                drain(index);
+            }
             break;
         case 18:
             if (with_failover_) {
                 fail_over();
+            }
+            break;
+        case 19:
+            if (machine.outside) {
+                join(index);
+            } else if (!with_failover_ && chance(0.2)) {
+                leave(index);
             }
             break;
         case 16:
@@ -375,7 +366,7 @@ void World::step(double faults) {
         }
         return;
     }
-    if (chance(0.05)) {
+    if (!away_ && chance(0.05)) {
         ship(machine, 1 + rng_.below(8));
     }
     Process& process = *machine.processes[rng_.below(machine.processes.size())];
@@ -387,20 +378,24 @@ void World::step(double faults) {
     check_words(machine);
 }
 
-// On each node, what is used and what was returned is never more than what it got.
+// On each node, what is used and what was returned is never more than what it got, but for what
+// others have confirmed.
 void World::check_words(Machine& machine) {
     for (const OpenWall& open : walls_now(machine)) {
         const Holding holding(machine.state.wall(open.slot), open.wall.day);
         const WallSlot& wall = machine.state.wall(open.slot);
-        const LocalDay day{.day = open.wall.day, .reservation = kReservation};
+        const LocalDay day{.day = open.wall.day, .reservation = reservation_};
         const uint64_t in_flight = wall.in_flight(day.times(open.wall.day != 0));
         if (in_flight > holding.word()) {
             fail("in flight " + std::to_string(in_flight) + " of " +
                  std::to_string(holding.word()));
         }
-        if (holding.word() > holding.got() || holding.gave() > holding.word()) {
-            fail("used " + std::to_string(holding.word()) + ", got " +
-                 std::to_string(holding.got()) + ", gave " + std::to_string(holding.gave()));
+        const uint64_t debts = debts_[machine.node()][open.wall];
+        if (!machine.outside &&
+            (holding.word() > holding.got() + debts || holding.gave() > holding.word())) {
+            fail("node " + std::to_string(machine.node()) + ", " + text(open.wall) + ": used " +
+                 std::to_string(holding.word()) + ", got " + std::to_string(holding.got()) +
+                 ", gave " + std::to_string(holding.gave()));
         }
     }
 }
@@ -408,7 +403,7 @@ void World::check_words(Machine& machine) {
 // ---- the end ----
 
 World::Outcome World::run() {
-    with_failover_ = chance(0.1);
+    build();
     const double faults = std::array{0.0, 0.005, 0.02, 0.06}[rng_.below(4)];
     for (size_t i = 200 + rng_.below(600); i > 0 && outcome_.violation.empty(); i--) {
         step(faults);
@@ -442,6 +437,7 @@ void World::settle_down() {
     away_ = false;
     for (size_t i = 0; i < machines_.size(); i++) {
         machines_[i]->edition = edition_;
+        join(i);
         keep_one_keeper(*machines_[i]);
         for (auto& process : machines_[i]->processes) {
             process->stopped = false;

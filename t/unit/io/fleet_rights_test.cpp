@@ -12,10 +12,11 @@ using namespace ads;
 TEST(FleetRights, AnAnswerIsRead) {
     const auto answer = parse_rights(
         R"({"admission":"accepted","active":3,"grants":[[1,5,320,7,-2,9],[4,6,320,1,0,0]],)"
-        R"("wanted_back":[[3,8,0]]})");
+        R"("wanted_back":[[3,8,0]],"newest":17})");
     ASSERT_TRUE(answer);
     EXPECT_EQ(answer->admission, rights::Admission::accepted);
     EXPECT_EQ(answer->active, 3u);
+    EXPECT_EQ(answer->newest, 17u);
     ASSERT_EQ(answer->grants.size(), 2u);
     EXPECT_EQ(answer->grants[0].wall, (FleetWall{SlotKind::impressions, 5, 320}));
     EXPECT_EQ(answer->grants[0].got, 7u);
@@ -24,6 +25,12 @@ TEST(FleetRights, AnAnswerIsRead) {
     EXPECT_EQ(answer->grants[1].wall, (FleetWall{SlotKind::group, 6, 320}));
     ASSERT_EQ(answer->wanted_back.size(), 1u);
     EXPECT_EQ(answer->wanted_back[0], (FleetWall{SlotKind::budget, 8, 0}));
+}
+
+TEST(FleetRights, AnAnswerOfTheProtocolBeforeIsRead) {
+    const auto answer = parse_rights(R"({"admission":"accepted","active":1})");
+    ASSERT_TRUE(answer);
+    EXPECT_FALSE(answer->newest);
 }
 
 TEST(FleetRights, ARefusalHasNothingElse) {
@@ -42,7 +49,7 @@ TEST(FleetRights, WhatIsNoAnswerIsRefused) {
 
 TEST(FleetRights, VerdictsAreRead) {
     const auto verdicts = parse_verdicts(
-        R"({"next":12,"watermark":null,"rows":[{"cursor":12,"serve":-5,"type":1,"issued":10,)"
+        R"({"next":12,"rows":[{"cursor":12,"serve":-5,"type":1,"issued":10,)"
         R"("at":20,"campaign":7,"ad_group":5,"price":250,"node_recorded":9,"verdict":"late"}]})");
     ASSERT_TRUE(verdicts);
     EXPECT_EQ(verdicts->next, 12u);

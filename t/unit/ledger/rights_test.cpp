@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ledger/fleet/start.hpp"
+#include "ledger/fleet/verdicts.hpp"
 #include "ledger_memory.hpp"
 
 namespace {
@@ -228,6 +229,47 @@ TEST_F(LedgerRights, WhatIsOverdueStaysTakenUntilItIsConfirmed) {
     EXPECT_EQ(wall().overdue.read(kToday), 0u);
 }
 
+TEST_F(LedgerRights, AFailoverThatForgotVerdictsTakesTheCursorBack) {
+    fleet().cursor = 9;
+    EXPECT_FALSE(has_verdicts(state_, 9, 9));
+    EXPECT_TRUE(has_verdicts(state_, 9, 10));
+    EXPECT_TRUE(has_verdicts(state_, 9, {})) << "the protocol before does not tell";
+    EXPECT_FALSE(has_verdicts(state_, 7, 8)) << "another keeper was faster";
+    EXPECT_EQ(fleet().cursor, 9u);
+    EXPECT_FALSE(has_verdicts(state_, 9, 6));
+    EXPECT_EQ(fleet().cursor, 6u);
+}
+
+TEST_F(LedgerRights, ReservationsAreFreedSomeTimeAfterASilence) {
+    FleetSilence silence(state_);
+    silence.begin(1000);
+    silence.before_call(4000, true);
+    EXPECT_EQ(fleet().frozen, 0u);
+    silence.before_call(6100, true);
+    EXPECT_EQ(fleet().frozen, 1u);
+    EXPECT_EQ(fleet().sharing, 1u);
+    const auto call = [&](Millis at) {
+        silence.before_call(at, true);
+        silence.answered(at);
+        silence.heard_all(at);
+    };
+    call(7000);
+    EXPECT_EQ(fleet().sharing, 0u);
+    for (Millis at = 8000; at < 17'000; at += 1000) {
+        call(at);
+    }
+    EXPECT_EQ(fleet().frozen, 1u) << "others ship what they have";
+    wall().overdue.count(kToday, 5);
+    wall().used.count(kToday, 5, kToday);
+    call(17'000);
+    EXPECT_EQ(fleet().frozen, 0u);
+    EXPECT_EQ(wall().used.read(kToday), 0u);
+    wall().overdue.count(kToday, 2);  // of a worker that was in the middle
+    wall().used.count(kToday, 2, kToday);
+    call(18'000);
+    EXPECT_EQ(wall().used.read(kToday), 0u);
+}
+
 class LedgerFleetStart : public LedgerRights {
 protected:
     LedgerFleetStart() {
@@ -278,6 +320,14 @@ TEST_F(LedgerFleetStart, AnUncleanOrFencedStateGetsANewId) {
     begin_in_fleet(state_, {}, 88);
     EXPECT_EQ(state_.head().node, 88u);
     EXPECT_EQ(fleet().mode, FleetMode::sealed);
+}
+
+// What it used meanwhile is in no register, and what it had returned is not in its state.
+TEST_F(LedgerFleetStart, AStateThatHasLeftAFleetEntersItAsANewNode) {
+    leave_fleet(state_);
+    begin_in_fleet(state_, {}, 88);
+    EXPECT_EQ(fleet().mode, FleetMode::sealed);
+    EXPECT_TRUE(is_renewed());
 }
 
 }  // namespace
