@@ -29,7 +29,7 @@ sub call {
     my $held = sub { return 'ARRAY[' . join(',', map { $got{$node}{ $_->[0] } // 0 } @walls) . ']::int8[]' };
     my $none = 'ARRAY[' . join(',', map {0} @walls) . ']::int8[]';
     my $answer = JSON::PP::decode_json($session->value(
-        "SELECT ads.rights($node, $node, $next, '{}', " . ($sequence{$node} - 1) . qq(, 1, 1, '{"name": "web$node", "shipped": ${node}000}', )
+        "SELECT ads.rights($node, $node, $next, '{}', " . ($sequence{$node} - 1) . qq(, 1, 1, '{"name": "web$node"}', )
             . join(', ', $column->('int2', 0), $column->('int8', 1), $column->('int4', 2), $held->(), $none, $column->('int8', 3), $none,
             $column->('int8', 4), $none)
             . ')'
@@ -73,7 +73,6 @@ is shown(verdicts(1, 0)), '1:6:confirmed:2 2:7:confirmed:2', 'of which it hears'
 is shown(verdicts(2, 0)), '', 'and nobody else does';
 is shown(verdicts(1, 1)), '2:7:confirmed:2', 'from its cursor on';
 is verdicts(1, 2)->{next}, 2, 'which stays where nothing follows';
-is verdicts(1, 0)->{watermark}, 1000, 'the watermark is that of the node that is behind';
 is shown(verdicts(1, -4_000_000_000_000)), '', 'a time in the future leaves nothing';
 is shown(verdicts(1, -1)), '1:6:confirmed:2 2:7:confirmed:2', 'a time in the past everything';
 
@@ -130,5 +129,14 @@ is ingest(0, map { impression(1) } 1 .. 4), '4 0', 'but not more';
 is $session->value("SELECT count(*) FROM ads.ad_events WHERE serve_id > $serve - 4 AND invalid = 'late'"), 4, 'than there is';
 is $session->value('SELECT max(over::int) FROM (SELECT w.units < w.settled + sum(greatest(a.got - a.gave, a.billed)) AS over
     FROM ads.fleet_walls w JOIN ads.fleet_accounts a USING (kind, id, day) GROUP BY w.kind, w.id, w.day) x'), 0, 'no limit is exceeded';
+
+# A pixel that its own node has not counted.
+my $refused = impression(2, campaign => 8, ad_group => 13);
+ingest(3, $refused);
+my $next = verdicts(2, 0)->{next};
+is ingest(2, { %$refused, invalid => 2 }), '0 1', 'a pixel that was late where it was served, and billed elsewhere';
+is shown(verdicts(2, $next)), '', 'is not taken back';
+ingest(2, $refused);
+like shown(verdicts(2, $next)), qr/:duplicate:2\z/, 'one that was counted is';
 
 done_testing;

@@ -1,3 +1,28 @@
+-- Removes the clicks of these impressions that were stored without them.
+CREATE OR REPLACE FUNCTION ads.take_unseen_clicks(impressions uuid[]) RETURNS SETOF ads.ad_events
+LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp AS $$
+DECLARE
+    unseen record;
+    click ads.ad_events;
+BEGIN
+    FOR unseen IN DELETE FROM ads.unseen_clicks u WHERE u.impression = ANY (impressions) RETURNING u.* LOOP
+        DELETE FROM ads.ad_events e
+        WHERE e.id = unseen.click AND e."timestamp" = unseen.happened_at AND e.invalid = 'no_impression'
+        RETURNING e.* INTO click;
+        CONTINUE WHEN NOT FOUND;  -- erased
+        UPDATE ads.event_hours h SET events = h.events - 1
+        WHERE h.hour = date_trunc('hour', click."timestamp", 'UTC') AND h.campaign_id = click.campaign_id
+          AND h.ad_group_id = click.ad_group_id AND h.creative_id = click.creative_id AND h.placement = click.placement
+          AND h.country = coalesce(click.country, '') AND h.device = coalesce(click.device::text, '')
+          AND h.type = 'click' AND h.invalid = 'no_impression';
+        DELETE FROM ads.event_hours h
+        WHERE h.hour = date_trunc('hour', click."timestamp", 'UTC') AND h.campaign_id = click.campaign_id
+          AND h.ad_group_id = click.ad_group_id AND h.events = 0;
+        click.price_micro := unseen.price_micro;
+        RETURN NEXT click;
+    END LOOP;
+END $$;
+
 -- Stores a batch of events, given as arrays of equal length. This is the only write access that a
 -- node has. A batch is one transaction, and a second copy of an event, in this batch or any other,
 -- changes nothing.
@@ -17,11 +42,14 @@
 -- event. Other errors can be retried.
 --
 -- In a fleet each event is billed against the account of the node that served (billing.sql); one for
--- which nothing is left is stored as "late". `recorder` is the node whose spool is shipped.
+-- which nothing is left is stored as "late". `recorder` is the node whose spool is shipped. A click
+-- with the metadata {"unseen":true} is to have an impression that its node does not know of: until
+-- one is stored, it is invalid as "no_impression".
 --
 -- Tables are written in a fixed order, and each in the order of its key, so that callers with
 -- overlapping batches wait for each other but never deadlock. Every step is a separate statement:
 -- in one statement with several CTEs the planner would choose the order.
+
 DROP FUNCTION IF EXISTS ads.ingest(
     uuid[], int2[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int8[], int2[], int2[], bool[],
     text[], text[], text[], text[], text[]);
@@ -45,6 +73,10 @@ DECLARE
     asked_price int8[];
     asked_invalid int2[];
     repeated uuid[];
+    probes uuid[] := '{}';  -- impressions that a click is to have, and that its node has not recorded
+    missing uuid[] := '{}';
+    received int;
+    unseen record;
 BEGIN
     -- Summaries are not events: they are counted here and removed from the batch.
     IF 5 = ANY (in_type) THEN
@@ -149,25 +181,44 @@ BEGIN
         END IF;
     END IF;
 
+    -- In a fleet another node may have the impression of a click: its claim tells. (An id has its type
+    -- in the 17th character.)
+    IF in_fleet AND '{"unseen":true}' = ANY (in_metadata) THEN
+        probes := ARRAY(SELECT overlay(e.id::text PLACING '1' FROM 17 FOR 1)::uuid
+                        FROM unnest(in_id, in_type, in_invalid, in_metadata) AS e (id, type, invalid, metadata)
+                        WHERE e.type = 3 AND e.invalid = 0 AND e.metadata = '{"unseen":true}');
+        in_metadata := array_replace(in_metadata, '{"unseen":true}', '{}');
+    END IF;
+
     -- The first transaction to claim an id keeps it. A second one waits here until the first
     -- commits or fails. Duplicates are rare, since the nodes filter them: claims without ON
     -- CONFLICT, which reads the index twice, cost half as much.
     BEGIN
+        IF probes <> '{}' THEN
+            RAISE unique_violation;
+        END IF;
         INSERT INTO ads.event_claims (id) SELECT e.id FROM unnest(in_id) AS e (id) ORDER BY e.id;
         inserted := total;
     EXCEPTION WHEN unique_violation THEN
         WITH claimed AS (
             INSERT INTO ads.event_claims (id)
-            SELECT e.id FROM unnest(in_id) AS e (id) ORDER BY e.id
+            SELECT e.id FROM unnest(in_id || probes) AS e (id) ORDER BY e.id
             ON CONFLICT DO NOTHING
             RETURNING id)
         SELECT array_agg(claimed.id) INTO fresh FROM claimed;
+        -- An impression that is being stored at this moment was waited for, and one that comes from now
+        -- on waits for this transaction: it finds its click in ads.unseen_clicks.
+        IF probes <> '{}' THEN
+            missing := ARRAY(SELECT p.id FROM unnest(probes) AS p (id) WHERE p.id = ANY (fresh) AND p.id <> ALL (in_id));
+            DELETE FROM ads.event_claims c WHERE c.id = ANY (missing);
+            fresh := ARRAY(SELECT f.id FROM unnest(fresh) AS f (id) WHERE f.id <> ALL (missing));
+        END IF;
         inserted := coalesce(cardinality(fresh), 0);
     END;
     duplicate := total - inserted;
     IF in_fleet AND duplicate > 0 THEN
-        repeated := ARRAY(SELECT e.id FROM unnest(in_id, in_node) AS e (id, node)
-                          WHERE e.node = in_recorder AND e.id <> ALL (coalesce(fresh, '{}')));
+        repeated := ARRAY(SELECT e.id FROM unnest(in_id, in_node, in_invalid) AS e (id, node, invalid)
+                          WHERE e.node = in_recorder AND e.invalid = 0 AND e.id <> ALL (coalesce(fresh, '{}')));
     END IF;
     IF inserted = 0 THEN
         IF repeated <> '{}' THEN
@@ -188,11 +239,49 @@ BEGIN
                         GROUP BY i.id) kept ON kept.n = e.n;
     END IF;
 
+    received := total;
     IF in_fleet THEN
-        walls := ads.walls_of_events(in_type, in_at, in_issued, in_campaign, in_ad_group, in_price, in_node, in_invalid);
-        bill_first := walls.places IS NOT NULL AND ads.contested_events(walls) <> '{}';
         asked_price := in_price;
         asked_invalid := in_invalid;
+        FOR place IN SELECT e.n FROM unnest(in_id, in_type) WITH ORDINALITY AS e (id, type, n)
+                     WHERE e.type = 3 AND overlay(e.id::text PLACING '1' FROM 17 FOR 1)::uuid = ANY (missing) LOOP
+            INSERT INTO ads.unseen_clicks (impression, click, happened_at, price_micro)
+            VALUES (overlay(in_id[place]::text PLACING '1' FROM 17 FOR 1)::uuid, in_id[place],
+                    to_timestamp(in_at[place]::float8 / 1000), in_price[place]) ON CONFLICT DO NOTHING;
+            in_invalid[place] := array_position(reasons, 'no_impression');
+            in_price[place] := 0;
+        END LOOP;
+        -- Clicks that came before their impressions are taken out, and stored again as valid.
+        IF 1 = ANY (in_type) AND EXISTS (SELECT FROM ads.unseen_clicks) THEN
+            FOR unseen IN
+                SELECT * FROM ads.take_unseen_clicks(
+                    ARRAY(SELECT e.id FROM unnest(in_id, in_type) AS e (id, type) WHERE e.type = 1))
+            LOOP
+                in_id := in_id || unseen.id;
+                in_type := in_type || 3::int2;
+                in_at := in_at || (extract(epoch FROM unseen."timestamp") * 1000)::int8;
+                in_issued := in_issued || ('x' || left(replace(unseen.id::text, '-', ''), 12))::bit(48)::int8;
+                in_serve := in_serve || unseen.serve_id;
+                in_campaign := in_campaign || unseen.campaign_id;
+                in_ad_group := in_ad_group || unseen.ad_group_id;
+                in_creative := in_creative || unseen.creative_id;
+                in_experiment := in_experiment || coalesce(unseen.experiment_id, 0);
+                in_price := in_price || unseen.price_micro;
+                in_node := in_node || unseen.node;
+                in_device := in_device || (coalesce(array_position(enum_range(NULL::ads.device), unseen.device), 256) - 1)::int2;
+                in_invalid := in_invalid || 0::int2;
+                in_consent := in_consent || true;
+                in_placement := in_placement || unseen.placement;
+                in_country := in_country || coalesce(unseen.country, '');
+                in_session := in_session || unseen.session_id;
+                in_user := in_user || coalesce(unseen.user_id, '');
+                in_metadata := in_metadata || unseen.metadata::text;
+                asked_price := asked_price || unseen.price_micro;
+                asked_invalid := asked_invalid || 0::int2;
+            END LOOP;
+        END IF;
+        walls := ads.walls_of_events(in_type, in_at, in_issued, in_campaign, in_ad_group, in_price, in_node, in_invalid);
+        bill_first := walls.places IS NOT NULL AND ads.contested_events(walls) <> '{}';
     END IF;
 
     -- Billing locks the walls until the end of the transaction, and other nodes wait for them: it comes
@@ -310,8 +399,18 @@ BEGIN
         END;
     END LOOP;
     IF in_fleet THEN
-        PERFORM ads.note_verdicts(in_id, in_type, in_at, in_issued, in_serve, in_campaign, in_ad_group, asked_price,
-                                  in_node, asked_invalid, in_invalid, in_recorder, repeated);
+        PERFORM ads.note_verdicts(
+            in_id[1:received], in_type[1:received], in_at[1:received], in_issued[1:received], in_serve[1:received],
+            in_campaign[1:received], in_ad_group[1:received], asked_price[1:received], in_node[1:received],
+            asked_invalid[1:received], in_invalid[1:received], in_recorder, repeated);
+        -- Their nodes have heard that these are invalid, whoever recorded them.
+        IF cardinality(in_id) > received THEN
+            PERFORM ads.note_verdicts(
+                in_id[received + 1:], in_type[received + 1:], in_at[received + 1:], in_issued[received + 1:],
+                in_serve[received + 1:], in_campaign[received + 1:], in_ad_group[received + 1:],
+                asked_price[received + 1:], in_node[received + 1:], asked_invalid[received + 1:],
+                in_invalid[received + 1:], -1, '{}');
+        END IF;
     END IF;
 
     RETURN NEXT;

@@ -120,6 +120,7 @@ BEGIN
     -- Accounts of a fleet live as long as claims; verdicts until no node that was away needs them.
     DELETE FROM ads.fleet_accounts WHERE day BETWEEN 1 AND ads.day_number(ads.now()::date) - 93;
     DELETE FROM ads.fleet_walls WHERE day BETWEEN 1 AND ads.day_number(ads.now()::date) - 93;
+    DELETE FROM ads.unseen_clicks WHERE happened_at < ads.now() - interval '8 days';
     DELETE FROM ads.fleet_verdicts WHERE at < (extract(epoch FROM ads.now()) - 8 * 86400) * 1000;
     DELETE FROM ads.fleet_nodes f WHERE f.closed_at < ads.now() - interval '3 months';
     -- The last run of a task is kept: it determines when the next one is due.

@@ -127,6 +127,8 @@ Event event_of(Worker& worker, ngx_http_request_t* r, const Tracked& tracked, Mi
                         : judge_event(worker, r, tracked.type, token, visitor, now);
     if (event.invalid != Invalid::none) {
         event.price = 0;
+    } else if (event.type == EventType::click && may_lack_impression(worker, r, token, now)) {
+        event.metadata = kUnseen;
     }
     return event;
 }

@@ -64,10 +64,15 @@ bool same_agent(Worker& worker, ngx_http_request_t* r, const Token& token,
     return key == nullptr || token.agent == static_cast<uint16_t>(key->agent_hash(agent_of(r)));
 }
 
+bool in_fleet(Worker& worker) noexcept {
+    return worker.process.state().head().fleet.mode.load(std::memory_order_relaxed) !=
+           FleetMode::none;
+}
+
 // Other nodes' impressions are not known here, and ours only as long as their token
 // lives.
 bool was_seen(Worker& worker, const Token& token, Millis now) noexcept {
-    if (token.node != worker.process.node() ||
+    if ((token.node != worker.process.node() && !in_fleet(worker)) ||
         now >= token.issued + worker.process.lives().of(EventType::impression)) {
         return true;
     }
@@ -107,7 +112,8 @@ Invalid judge_click(Worker& worker, ngx_http_request_t* r, const InvalidConf& co
         now - token.issued < conf.click_min) {
         return Invalid::too_fast;
     }
-    if (conf.looks_for(Invalid::no_impression) && !was_seen(worker, token, now)) {
+    if (conf.looks_for(Invalid::no_impression) && !in_fleet(worker) &&
+        !was_seen(worker, token, now)) {
         return Invalid::no_impression;
     }
     if (conf.looks_for(Invalid::rapid_fire) && is_rapid_fire(worker, token, visitor.session, now)) {
@@ -184,6 +190,13 @@ Invalid judge_event(Worker& worker, ngx_http_request_t* r, EventType type, const
     return type != EventType::click || rules == nullptr
                ? Invalid::none
                : judge_click(worker, r, *rules, token, visitor, now);
+}
+
+bool may_lack_impression(Worker& worker, ngx_http_request_t* r, const Token& token,
+                         Millis now) noexcept {
+    const InvalidConf* rules = loc_conf(r)->invalid;
+    return rules != nullptr && rules->looks_for(Invalid::no_impression) && in_fleet(worker) &&
+           !was_seen(worker, token, now);
 }
 
 }  // namespace ads::ngx

@@ -59,4 +59,10 @@ Invalid judge_request(ngx_http_request_t* r, const LocConf& conf, std::string_vi
 Invalid judge_event(Worker& worker, ngx_http_request_t* r, EventType type, const Token& token,
                     const Visitor& visitor, Millis now) noexcept;
 
+// Whether this node, in a fleet, does not know of the impression of a click. Another one may have
+// recorded it: ads.ingest() decides.
+bool may_lack_impression(Worker& worker, ngx_http_request_t* r, const Token& token,
+                         Millis now) noexcept;
+inline constexpr std::string_view kUnseen = R"({"unseen":true})";  // of an event's metadata
+
 }  // namespace ads::ngx
