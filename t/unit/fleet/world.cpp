@@ -486,7 +486,9 @@ void World::keep(size_t index, Process& self) {
 // workers that have begun before.
 void World::heard(Machine& machine, const Process& keeper) {
     const bool zombie = machine.zombie && !keeper.to_zombie;
-    const bool no_allowance = forgotten_.contains(machine.node());
+    const bool refused = keeper.answer->admission == rights::Admission::refused;
+    const bool no_allowance =
+        machine.no_allowance || (refused && forgotten_.contains(machine.node()));
     if (zombie != machine.zombie || no_allowance != machine.no_allowance) {
         for (const auto& process : machine.processes) {
             process->allowed = process->allowed || (process->busy && !process->client);
