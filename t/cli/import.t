@@ -76,12 +76,12 @@ my $empty = digest();
 is run('import', '--dry-run', $demo), 0, 'a dry run is a success' or diag $err;
 like $out, qr/^\+ placement home-top "Top of the page"$/m, 'it says what would be added';
 like $out, qr/^\+ campaign 1 "Brinewick Coffee" with 1 ad group, 4 creatives$/m, 'a campaign with all that is in it';
-like $out, qr/^48 added, 0 changed, 0 archived; nothing was written: this was a dry run\n\z/m, 'and how much';
+like $out, qr/^48 added, 1 changed, 0 archived; nothing was written: this was a dry run\n\z/m, 'and how much';
 is digest(), $empty, 'but writes nothing';
 unlike $out . $err, qr/[\e\r]/, 'and there is neither colour nor a bar in a file';
 
 is run('import', $demo), 0, 'import is a success';
-like $out, qr/^48 added, 0 changed, 0 archived\n\z/m, 'that says the same';
+like $out, qr/^48 added, 1 changed, 0 archived\n\z/m, 'that says the same';
 my $imported = digest();
 isnt $imported, $empty, 'and writes it';
 is run('import', $demo), 0, 'a second time is a success';

@@ -143,10 +143,10 @@ void add_count_causes(const catalog::AdGroup& group, const Counts& counts, const
                                             : std::string(),
                             behind ? ", though it is behind on its flight" : ""),
                 fmt::format(
-                    "that is how it lasts the whole day; to deliver as fast as it can{}",
+                    "that is how it lasts the whole day; or deliver as fast as possible{}",
                     facts.managed
                         ? fmt::format(": nginx-ads ad-group update {} --strategy asap", group.id)
-                        : std::string(", set its \"pacing.strategy\" to \"asap\"")));
+                        : std::string(": set its \"pacing.strategy\" to \"asap\"")));
         } else if (*refused.reason == Reason::together && share(refused.count) >= kMost) {
             add(Kind::together, Extent::some,
                 fmt::format(

@@ -82,8 +82,12 @@ class CampaignList extends View {
 
   // Of a node: by its budget, or the tightest limit of its ad groups.
   private embedded(): Row[] {
-    return (this.node.value?.campaigns ?? []).map(campaign => {
-      const groups = this.node.value!.ad_groups.filter(group => group.campaign === campaign.id);
+    const {campaigns = [], ad_groups: all = []} = this.node.value ?? {};
+    // Those without a budget are known by their ad groups, if these are served or should be.
+    const served = all.filter(({serves, limits, refused}) => serves > 0 || (limits.length > 0 && !refused['status']));
+    const ids = new Set([...campaigns.map(({id}) => id), ...served.map(({campaign}) => campaign)]);
+    return [...ids].map(id => campaigns.find(campaign => campaign.id === id) ?? {id, name: '', stopped: null, budget: null, pace: null}).map(campaign => {
+      const groups = all.filter(group => group.campaign === campaign.id);
       const spent = groups.reduce((sum, group) => sum + group.spend_cents, 0);
       const {budget} = campaign;
       const limited = tightest(groups);
@@ -92,7 +96,7 @@ class CampaignList extends View {
       const worst = budget ? campaign.pace : limited?.group.pace;
       return {
         id: campaign.id, name: campaign.name || `Campaign ${campaign.id}`, advertiser: '', end: null,
-        word: campaign.stopped ? 'stopped' : worst ? paceOf(worst) : 'none',
+        word: campaign.stopped || groups.some(({stopped}) => stopped) ? 'stopped' : worst ? paceOf(worst) : 'none',
         delivered: whole ? budget!.whole_cents / budget!.cents : limit?.amount ? limit.used / limit.amount : null, aim: !whole && limit?.amount ? limit.ideal / limit.amount : null,
         progress: budget ? whole ? `${money(budget.whole_cents)} of ${money(budget.cents, this.currency())}` : `${money(budget.used)} of ${money(budget.amount, this.currency())} today`
           : limited ? limitText(limited) : `${money(spent, this.currency())} today`,

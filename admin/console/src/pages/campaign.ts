@@ -186,7 +186,7 @@ class CampaignPage extends View {
     const budget = node?.budget ?? null;
     const lifetime = budget?.type === 'lifetime' || campaign?.budget?.type === 'lifetime';
     const amount = lifetime ? null : budget?.amount ?? (campaign?.budget?.type === 'daily' ? campaign.budget.amount_cents : null);
-    const used = budget?.used ?? this.today?.value?.total.spend_cents ?? null;
+    const used = budget?.used ?? this.today?.value?.total.spend_cents ?? (session.managed ? null : (this.node.value?.ad_groups ?? []).reduce((sum, group) => sum + group.spend_cents, 0));
     const elapsed = node ? node.elapsed_seconds / node.day_seconds : hourIn(Date.now(), timezone) / 24;
     const ideal = budget?.ideal ?? (amount === null ? null : amount * elapsed);
     // Of a lifetime budget there is a plan for the day, and no bound but the whole.
@@ -327,7 +327,8 @@ class CampaignPage extends View {
     if (main.value === undefined) {
       return html`<div class="head"><h1>Campaign ${this.campaign}</h1></div>${waiting(main)}`;
     }
-    if (!campaign && !this.onNode) {
+    // One without a budget is known by its ad groups.
+    if (!campaign && !this.onNode && !this.node.value?.ad_groups.length) {
       return html`<div class="head"><h1>Campaign ${this.campaign}</h1></div><p class="notice">The node has no such campaign: it may have ended, or be a draft.</p>`;
     }
     const why = address('why', `campaign-${this.campaign}`);
@@ -336,8 +337,8 @@ class CampaignPage extends View {
       <div class="columns"><section class="section"><div class="section-head"><h2>Pacing</h2>${source(session.seesNode ? this.node : this.today ?? this.forecast)}</div>${this.pacing()}${this.now()}</section>
         ${campaign ? html`<div><section class="section"><div class="section-head"><h2>Terms</h2>${source(this.object)}</div>${this.terms(campaign)}</section>
           <section class="section"><div class="section-head"><h2>Forecast</h2>${source(this.forecast)}</div>${this.outlook()}</section></div>` : html`<section class="section"><div class="section-head"><h2>Terms</h2>${source(this.node)}</div>${facts([
-            ['Budget', this.onNode!.budget ? `${money(this.onNode!.budget.cents, this.currency)} ${this.onNode!.budget.type === 'daily' ? 'per day' : 'in total'}` : 'unlimited'],
-            ['Local day', this.onNode!.day], ['Pace', pace(paceOf(this.onNode!.pace))]])}</section>`}</div>
+            ['Budget', this.onNode?.budget ? `${money(this.onNode.budget.cents, this.currency)} ${this.onNode.budget.type === 'daily' ? 'per day' : 'in total'}` : 'unlimited'],
+            ['Local day', this.onNode?.day ?? this.node.value?.ad_groups[0]?.day ?? ''], ...this.onNode ? [['Pace', pace(paceOf(this.onNode.pace))] as [string, unknown]] : []])}</section>`}</div>
       ${campaign ? this.contents() : this.nodeGroups()}
       ${this.edits.value ? html`<section class="section"><div class="section-head"><h2>History</h2>${source(this.edits)}</div>${this.edits.value.length ? edits(this.edits.value) : html`<p class="notice">Nobody has changed it.</p>`}</section>` : nothing}`;
   }

@@ -10,7 +10,7 @@ const members: Record<string, string> = {placements: 'placements', geos: 'countr
 
 /** 'targeting.geos of ad group 31 "A" is NO' is 'The countries and regions of ad group 31 “A” are NO.' */
 export const readable = (text: string): string => sentence(text
-  .replace(/\btargeting\.(\w+) of (ad group \d+(?: "[^"]*")?) is /g, (all, name: string, of: string) => members[name] ? `the ${members[name]} of ${of} are ` : all)
+  .replace(/\btargeting\.(\w+) of (ad group \d+(?: "[^"]*")?)( is)?/g, (all, name: string, of: string, is?: string) => members[name] ? `the ${members[name]} of ${of}${is ? ' are' : ''}` : all)
   .replaceAll('frequency_caps', 'frequency caps').replace(/"([^"]*)"/g, '“$1”').replace(/\b\d{5,}(?= (?:ads|impressions|clicks|requests)\b)/g, digits => count(Number(digits))));
 
 const lines = /(?:: |, or )(nginx-ads [^,;]*)(?=, or |[,;]|$)/g;
