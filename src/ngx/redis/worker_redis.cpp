@@ -45,8 +45,8 @@ WorkerRedis::WorkerRedis(const RedisTarget& target) noexcept
     : target_(target), configured_(target, counts_, *this) {}
 
 WorkerRedis::~WorkerRedis() {
-    // Whatever fails now changes nothing.
-    asking_ = true;
+    // What fails now asks for nothing.
+    ending_ = true;
     for (Master& master : masters_) {
         master.link.reset();
     }
@@ -110,7 +110,7 @@ uint32_t WorkerRedis::connection(uint16_t slot) noexcept {
 // ---- the slots ----
 
 void WorkerRedis::want_slots() noexcept {
-    if (!target_.conf.cluster || asking_ || ask_event_.timer_set || ngx_exiting) {
+    if (!target_.conf.cluster || ending_ || asking_ || ask_event_.timer_set || ngx_exiting) {
         return;
     }
     const ngx_msec_t pause = kSlotsPause + random() % kSlotsJitter;
@@ -118,14 +118,24 @@ void WorkerRedis::want_slots() noexcept {
     ngx_add_timer(&ask_event_, passed < pause ? pause - passed : 1);
 }
 
+// Another server each time: one may know nothing, or have been cut off from the others.
+RedisLink* WorkerRedis::next_to_ask() noexcept {
+    const size_t count = slots_.size() + 1;
+    for (size_t i = 0; i < count; i++) {
+        const size_t at = (asks_ + i) % count;
+        RedisLink* link = at == 0 ? &configured_ : masters_[at - 1].link.get();
+        if (link != nullptr && !link->failing() && link->usable()) {
+            asks_ = at + 1;
+            return link;
+        }
+    }
+    return nullptr;
+}
+
 void WorkerRedis::ask_for_slots() noexcept {
     last_asked_ = ngx_current_msec;
-    RedisLink* link = configured_.failing() ? nullptr : &configured_;
-    for (uint8_t i = 0; i < slots_.size() && link == nullptr; i++) {
-        RedisLink* other = masters_[i].link.get();
-        link = other != nullptr && other->works() && !other->failing() ? other : nullptr;
-    }
-    if (link == nullptr || !link->usable()) {
+    RedisLink* link = next_to_ask();
+    if (link == nullptr) {
         want_slots();
         return;
     }

@@ -52,6 +52,7 @@ private:
     RedisLink& link(uint16_t slot) noexcept;
     RedisLink& link_to(uint8_t server) noexcept;
     void want_slots() noexcept;
+    RedisLink* next_to_ask() noexcept;
     void ask_for_slots() noexcept;
     void follow_slots() noexcept;
     uint64_t random() noexcept;
@@ -75,7 +76,9 @@ private:
     ngx_event_t ask_event_{};
     ngx_event_t follow_event_{};
     ngx_msec_t last_asked_ = 0;
+    size_t asks_ = 0;      // whom to ask next
     bool asking_ = false;  // CLUSTER SLOTS is on its way
+    bool ending_ = false;
 };
 
 }  // namespace ads::ngx
