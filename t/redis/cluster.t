@@ -216,7 +216,7 @@ sub noted {
 
 # Until each worker asks Redis.
 sub wait_redis {
-    my @asked = (@nodes) x 4;
+    my @asked = (@nodes) x 40;    # each worker, for slots of each master
     wait_until { my $n = $cluster->calls('evalsha'); ask($_, session()) for @asked; $cluster->calls('evalsha') - $n >= @asked } 30, 'decisions with Redis';
     return;
 }
