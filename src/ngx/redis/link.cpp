@@ -495,6 +495,8 @@ bool RedisLink::take_replies() noexcept {
         } else if (call->waits) {
             misses_ = 0;
             answered();
+        } else if (call->command != RedisCommand::setup) {
+            failures_ = 0;  // late, or nobody waits for it, but it is a reply
         }
         call->reply(*reader_);
         if (leave_ != nullptr) {
