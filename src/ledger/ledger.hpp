@@ -58,9 +58,11 @@ public:
     };
 
     // `anonymous_cap`: serves of a capped group a day to all visitors without a
-    // session together. With `trace`, refusals are also appended there.
+    // session together. With `trace`, refusals are also appended there. The request outlives the
+    // ledger.
     Ledger(const Source& source, const Request& request, uint64_t anonymous_cap,
            std::vector<Refusal>* trace) noexcept;
+    Ledger(const Source&, Request&&, uint64_t, std::vector<Refusal>*) = delete;
 
     // With these, capped ads are taken only as granted; they outlive the ledger.
     void use_grants(FleetGrants& grants) noexcept { grants_ = &grants; }

@@ -85,7 +85,8 @@ bool has_room(HeapNode& node, const catalog::Campaign& campaign, const catalog::
         budget_left(campaign, facts) < std::max<MicroCents>(1, catalog::unit_price(group.price))) {
         return false;
     }
-    Ledger ledger(node.ledger_source(), {.now = facts.now * 1000}, kNoAnonymousCap, nullptr);
+    const Request request{.now = facts.now * 1000};
+    Ledger ledger(node.ledger_source(), request, kNoAnonymousCap, nullptr);
     Pick pick{.group = index};
     if (ledger.take(pick) != Reason::none) {
         return false;
