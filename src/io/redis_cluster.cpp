@@ -186,6 +186,7 @@ bool RedisSlots::read(const RespReader& reply, const RedisAddress& from) {
     }
     std::vector<Range> ranges;
     std::vector<RedisAddress> known;  // each master once, up to the most
+    int64_t slots = 0;
     for (int64_t i = 0; i < count; i++) {
         const int64_t elements = parts.array();
         const int64_t first = parts.integer(kRedisSlots - 1);
@@ -195,6 +196,10 @@ bool RedisSlots::read(const RespReader& reply, const RedisAddress& from) {
             return false;
         }
         parts.skip(elements - 3);  // replicas
+        slots += last - first + 1;
+        if (slots > kRedisSlots) {
+            return false;
+        }
         if (server.port == 0 || !is_ip(server.ip)) {
             continue;
         }
@@ -216,9 +221,8 @@ bool RedisSlots::read(const RespReader& reply, const RedisAddress& from) {
     }
     server_.fill(kNone);
     for (const Range& range : ranges) {
-        for (uint16_t slot = range.first; slot <= range.last; slot++) {
-            move(slot, range.server);
-        }
+        std::fill(server_.begin() + range.first, server_.begin() + range.last + 1,
+                  add(range.server));
     }
     return true;
 }

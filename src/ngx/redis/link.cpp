@@ -165,7 +165,8 @@ void RedisLink::send(RedisCall* call, bool asking) noexcept {
     if (phase_ == Phase::ready && !flush_event_.posted) {
         ngx_post_event(&flush_event_, &ngx_posted_events);
     }
-    if (!timer_.timer_set || timer_.cancelable) {
+    // One that comes from another server may be due before those that wait here.
+    if (!timer_.timer_set || timer_.cancelable || call->attempts_ > 1) {
         watch();
     }
 }
