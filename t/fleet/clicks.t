@@ -110,8 +110,43 @@ for my $first (qw(click impression)) {
     $fast->result;
     is $stored->(), 'impression//30/s1, click//30/s1', 'and both are valid';
 }
+
+# A batch that takes a click out, and another that stores one beside it: each writes to rows of the
+# hours that the other one has.
+{
+    my ($holder, $taker, $other) = map { $pg->session } 1 .. 3;
+    my $blocked = sub { return $pg->value('SELECT cardinality(pg_blocking_pids(' . $_[0]->backend . ')) > 0') eq 't' };
+    $_->backend for $taker, $other;
+    $fresh->();
+    $ingest->($click->(at => $now));
+    my $impression = $event->('impression', at => $now);
+    my $before = sub { $fresh->(); return $event->('impression', at => $now, campaign => 6) };
+    $ingest->($before->());
+    $holder->run('BEGIN');
+    $holder->run('UPDATE ads.event_hours SET events = events WHERE campaign_id = 6');
+    $taker->send($sql->($impression, $before->()));
+    wait_until { $blocked->($taker) } 60, 'the first batch to wait';
+    $fresh->();
+    my @batch = $event->('impression', at => $now);
+    $fresh->();
+    push @batch, $click->(at => $now);
+    $other->run('BEGIN');
+    $other->send($sql->(@batch));
+    wait_until { $other->finished || $blocked->($other) } 60, 'the second batch';
+    $holder->run('ROLLBACK');
+    is $other->error, undef, 'the second batch is stored';
+    $other->run('COMMIT');
+    is $taker->error, undef, 'so is the first';
+}
+
+# Both are in one batch: a click is taken out of the hours, and another one of its kind comes in.
+$fresh->();
+$ingest->($click->(at => $now));
+my $seen_now = $event->('impression', at => $now);
+$fresh->();
+is $ingest->($seen_now, $click->(at => $now)), '2 0', 'one out, one in';
 is $counts->($by_hour), $counts->($by_row), 'the hours say the same';
-is $pg->value('SELECT sum(clicks) || \' \' || sum(spend_micro) FROM ads.daily_spend'), '7 360', 'and so do the days';
+is $pg->value('SELECT sum(clicks) || \' \' || sum(spend_micro) FROM ads.daily_spend'), '9 570', 'and so do the days';
 
 # What it costs is billed when it is valid, and the node that served hears of it.
 $session->run(q{UPDATE ads.campaigns SET budget_type = 'lifetime', budget_micro = 40, hard_cap = 1 WHERE id = 7});

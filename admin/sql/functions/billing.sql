@@ -179,7 +179,7 @@ BEGIN
         SELECT v.node, 0, v.event, v.serve, v.type, v.issued, v.at, v.campaign_id, v.ad_group_id, v.price_micro,
                in_recorder, 'duplicate'
         FROM ads.fleet_verdicts v
-        WHERE v.event = ANY (repeated) AND v.verdict <> 'duplicate' AND v.recorder <> in_recorder
+        WHERE v.event = ANY (repeated) AND v.verdict <> 'duplicate' AND v.recorder NOT IN (in_recorder, -1)
           AND NOT EXISTS (SELECT FROM ads.fleet_verdicts d WHERE d.event = v.event AND d.verdict = 'duplicate')) v;
     IF verdicts IS NULL THEN
         RETURN;

@@ -1,4 +1,5 @@
--- Removes the clicks of these impressions that were stored without them.
+-- Removes the clicks of these impressions that were stored without them. The caller takes them out of
+-- ads.event_hours.
 CREATE OR REPLACE FUNCTION ads.take_unseen_clicks(impressions uuid[]) RETURNS SETOF ads.ad_events
 LANGUAGE plpgsql SET search_path = pg_catalog, ads, pg_temp AS $$
 DECLARE
@@ -10,14 +11,6 @@ BEGIN
         WHERE e.id = unseen.click AND e."timestamp" = unseen.happened_at AND e.invalid = 'no_impression'
         RETURNING e.* INTO click;
         CONTINUE WHEN NOT FOUND;  -- erased
-        UPDATE ads.event_hours h SET events = h.events - 1
-        WHERE h.hour = date_trunc('hour', click."timestamp", 'UTC') AND h.campaign_id = click.campaign_id
-          AND h.ad_group_id = click.ad_group_id AND h.creative_id = click.creative_id AND h.placement = click.placement
-          AND h.country = coalesce(click.country, '') AND h.device = coalesce(click.device::text, '')
-          AND h.type = 'click' AND h.invalid = 'no_impression';
-        DELETE FROM ads.event_hours h
-        WHERE h.hour = date_trunc('hour', click."timestamp", 'UTC') AND h.campaign_id = click.campaign_id
-          AND h.ad_group_id = click.ad_group_id AND h.events = 0;
         click.price_micro := unseen.price_micro;
         RETURN NEXT click;
     END LOOP;
@@ -329,16 +322,28 @@ BEGIN
                    ('{serve,impression,viewable,click,conversion}'::ads.event_type[])[e.type + 1],
                    coalesce(reasons[e.invalid]::text, ''), e.events, e.price
             FROM (SELECT campaign, at / 3600000 AS hour, ad_group, creative, type, placement COLLATE "C" AS placement,
-                         country COLLATE "C" AS country, device, invalid, count(*) AS events, sum(price)::bigint AS price
+                         country COLLATE "C" AS country, device, invalid, sum(events) AS events, sum(price)::bigint AS price
                   FROM (SELECT unnest(in_at) AS at, unnest(in_campaign) AS campaign, unnest(in_ad_group) AS ad_group,
                                unnest(in_creative) AS creative, unnest(in_placement) AS placement,
                                unnest(in_country) AS country, unnest(in_device) AS device, unnest(in_type) AS type,
-                               unnest(in_invalid) AS invalid, unnest(in_price) AS price) u
+                               unnest(in_invalid) AS invalid, unnest(in_price) AS price, 1 AS events
+                        UNION ALL
+                        SELECT unnest(in_at[received + 1:]), unnest(in_campaign[received + 1:]),
+                               unnest(in_ad_group[received + 1:]), unnest(in_creative[received + 1:]),
+                               unnest(in_placement[received + 1:]), unnest(in_country[received + 1:]),
+                               unnest(in_device[received + 1:]), 3,
+                               array_position(reasons, 'no_impression'), 0, -1) u
                   WHERE type >= 0
                   GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9) e
             ORDER BY e.campaign, e.hour, e.ad_group, e.creative, e.type, e.placement, e.country, e.device, e.invalid
             ON CONFLICT (campaign_id, hour, ad_group_id, creative_id, type, placement, country, device, invalid)
             DO UPDATE SET events = h.events + excluded.events, price_micro = h.price_micro + excluded.price_micro;
+            IF cardinality(in_id) > received THEN
+                DELETE FROM ads.event_hours h
+                USING (SELECT unnest(in_at[received + 1:]) AS at, unnest(in_campaign[received + 1:]) AS campaign) e
+                WHERE h.campaign_id = e.campaign AND h.hour = to_timestamp(e.at / 3600000 * 3600)
+                  AND h.type = 'click' AND h.invalid = 'no_impression' AND h.events = 0;
+            END IF;
 
             INSERT INTO ads.daily_spend AS s (campaign_id, day, ad_group_id, serves, impressions, viewables, clicks,
                                               conversions, spend_micro)
@@ -399,6 +404,10 @@ BEGIN
         END;
     END LOOP;
     IF in_fleet THEN
+        -- The cursors of both calls, in their order.
+        IF cardinality(in_id) > received THEN
+            PERFORM FROM ads.fleet_cursors c WHERE c.node = ANY (in_node) ORDER BY c.node FOR UPDATE;
+        END IF;
         PERFORM ads.note_verdicts(
             in_id[1:received], in_type[1:received], in_at[1:received], in_issued[1:received], in_serve[1:received],
             in_campaign[1:received], in_ad_group[1:received], asked_price[1:received], in_node[1:received],
