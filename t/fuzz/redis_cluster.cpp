@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "io/redis_cluster.hpp"
+#include "io/redis/cluster.hpp"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "io/resp.hpp"
+#include "io/redis/resp.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     constexpr size_t kMostBytes = 4096;

@@ -5,7 +5,7 @@
 #include <array>
 #include <charconv>
 
-#include "io/session_caps.hpp"
+#include "io/redis/session_caps.hpp"
 #include "lib/base/failure.hpp"
 
 namespace ads::admin {

@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "io/file.hpp"
-#include "io/redis_conf.hpp"
-#include "io/resp.hpp"
+#include "io/redis/conf.hpp"
+#include "io/redis/resp.hpp"
 #include "io/thread.hpp"
 
 namespace ads {

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "io/redis/client.hpp"
-#include "io/redis_cluster.hpp"
+#include "io/redis/cluster.hpp"
 
 namespace ads {
 

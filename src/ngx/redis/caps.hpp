@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "io/session_caps.hpp"
+#include "io/redis/session_caps.hpp"
 #include "ngx/request/ad_request.hpp"
 
 namespace ads::ngx {

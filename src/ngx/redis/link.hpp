@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "io/redis_cluster.hpp"
-#include "io/resp.hpp"
+#include "io/redis/cluster.hpp"
+#include "io/redis/resp.hpp"
 #include "ledger/redis_counts.hpp"
 #include "ngx/redis/target.hpp"
 

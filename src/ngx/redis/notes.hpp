@@ -5,7 +5,7 @@
 
 #include <deque>
 
-#include "io/session_caps.hpp"
+#include "io/redis/session_caps.hpp"
 #include "ngx/nginx.hpp"
 
 namespace ads::ngx {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "io/fleet_rate.hpp"
+#include "io/redis/fleet_rate.hpp"
 #include "ngx/redis/worker_redis.hpp"
 #include "ngx/worker/worker.hpp"
 

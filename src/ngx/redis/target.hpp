@@ -1,8 +1,8 @@
 // The servers of `ads_redis`, as nginx connects to them.
 #pragma once
 
-#include "io/redis_cluster.hpp"
-#include "io/redis_conf.hpp"
+#include "io/redis/cluster.hpp"
+#include "io/redis/conf.hpp"
 #include "ngx/nginx.hpp"
 
 namespace ads::ngx {

@@ -1,4 +1,4 @@
-#include "io/redis_cluster.hpp"
+#include "io/redis/cluster.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/resp.hpp"
+#include "io/redis/resp.hpp"
 #include "ledger/visitor/rate_limit.hpp"
 
 namespace ads {

@@ -1,4 +1,4 @@
-#include "io/resp.hpp"
+#include "io/redis/resp.hpp"
 
 #include <hiredis/read.h>
 

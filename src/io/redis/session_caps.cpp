@@ -1,10 +1,10 @@
-#include "io/session_caps.hpp"
+#include "io/redis/session_caps.hpp"
 
 #include <algorithm>
 #include <charconv>
 
-#include "io/redis_cluster.hpp"
-#include "io/resp.hpp"
+#include "io/redis/cluster.hpp"
+#include "io/redis/resp.hpp"
 
 namespace ads {
 

@@ -1,4 +1,4 @@
-#include "io/fleet_rate.hpp"
+#include "io/redis/fleet_rate.hpp"
 
 #include <algorithm>
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/resp.hpp"
+#include "io/redis/resp.hpp"
 
 namespace ads {
 
