@@ -82,7 +82,7 @@ private:
                 return;
             case Edit::published:
                 waits_logged_ = 0;
-                shared_->log.add(LogLevel::notice, catalog + "published, generation " +
+                shared_->log.add(LogLevel::notice, catalog + " published, generation " +
                                                        std::to_string(report.generation));
                 break;
             case Edit::waits: {
@@ -90,7 +90,7 @@ private:
                     conf.target.zone.head().waits_for.load(std::memory_order_relaxed);
                 if (waits_logged_ != holder) {
                     waits_logged_ = holder;
-                    shared_->log.add(LogLevel::warn, catalog + "will be published when process " +
+                    shared_->log.add(LogLevel::warn, catalog + " will be published when process " +
                                                          std::to_string(pid_of(holder)) +
                                                          " uses the current one");
                 }
