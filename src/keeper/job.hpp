@@ -2,8 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -11,16 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "io/redis/conf.hpp"
 #include "io/say.hpp"
 #include "io/shipper.hpp"
 #include "io/thread.hpp"
 #include "keeper/catalog_feed.hpp"
 #include "ledger/active_keeper.hpp"
 #include "ledger/billing.hpp"
-#include "ledger/fleet/signals.hpp"
-
-struct ssl_ctx_st;
 
 namespace ads {
 
@@ -42,9 +36,7 @@ struct KeeperConf {
     std::optional<ShipperConf> ship;
     uint32_t connections = 1;  // that ship
     std::optional<FleetConf> fleet;
-    std::optional<RedisConf> redis;   // by addresses that need not be resolved
-    ssl_ctx_st* redis_tls = nullptr;  // with the certificates of it
-    bool syncs = false;               // the spool
+    bool syncs = false;  // the spool
     Seconds reservation = 0;
     int nice = 5;
     uint64_t epoch = 0;          // of the zone's configuration
@@ -76,54 +68,12 @@ private:
     std::vector<Line> lines_;
 };
 
-// Between the tick and the thread that talks to Redis.
-class SignalsMail {
-public:
-    struct Answer {
-        bool good = false;
-        std::vector<Signals::Total> totals;
-        Millis read = 0;  // monotonic
-    };
-
-    // Of the tick.
-    void tell(std::vector<Signals::Line> lines) {
-        const std::lock_guard lock(mutex_);
-        lines_ = std::move(lines);
-        told_.notify_one();
-    }
-    std::optional<Answer> take_answer() {
-        const std::lock_guard lock(mutex_);
-        return std::exchange(answer_, std::nullopt);
-    }
-
-    // What is to be told, or nothing for so long.
-    std::vector<Signals::Line> wait(Millis timeout) {
-        std::unique_lock lock(mutex_);
-        told_.wait_for(lock, std::chrono::milliseconds(timeout), [&] { return !lines_.empty(); });
-        return std::exchange(lines_, {});
-    }
-    void answer(Answer answer) {
-        const std::lock_guard lock(mutex_);
-        answer_ = std::move(answer);
-    }
-
-private:
-    std::mutex mutex_;
-    std::condition_variable told_;
-    std::vector<Signals::Line> lines_;
-    std::optional<Answer> answer_;
-};
-
 struct KeeperShared {
     KeeperShared(KeeperConf given, ProcessId process)
         : conf(std::move(given)),
           me(process),
           words(conf.target.state.head().keeper),
-          active(words, me, conf.configuration) {
-        if (conf.fleet && conf.redis) {
-            signals.emplace();
-        }
-    }
+          active(words, me, conf.configuration) {}
 
     // Whether this is the newest configuration of the zone: no other one publishes.
     bool may_publish() const noexcept {
@@ -136,8 +86,6 @@ struct KeeperShared {
     ActiveKeeper active;
     Alarm alarm;  // of all threads
     KeeperLog log;
-
-    std::optional<SignalsMail> signals;  // in a fleet with Redis
 
     uint32_t wait = 0;  // seconds before any work
 

@@ -10,7 +10,6 @@
 #include "io/process.hpp"
 #include "keeper/rights_job.hpp"
 #include "keeper/round.hpp"
-#include "keeper/signals_job.hpp"
 #include "keeper/sync.hpp"
 
 namespace ads {
@@ -220,9 +219,6 @@ bool Keeper::start() {
     }
     if (good && shared_->conf.fleet) {
         good = run(std::make_shared<RightsJob>(shared_));
-    }
-    if (good && shared_->signals) {
-        good = run(std::make_shared<SignalsJob>(shared_));
     }
     if (good && shared_->conf.syncs) {
         good = run(std::make_shared<SyncJob>(shared_));

@@ -32,11 +32,7 @@ Round::Round(std::shared_ptr<KeeperShared> shared)
     : Job(std::move(shared)),
       state_(shared_->conf.target.state),
       zone_(shared_->conf.target.zone),
-      pacer_(state_, shared_->conf.reservation) {
-    if (shared_->signals) {
-        pacer_.use(&signals_);
-    }
-}
+      pacer_(state_, shared_->conf.reservation) {}
 
 void Round::run_until_stopped() {
     while (!shared_->alarm.stopped()) {
@@ -107,42 +103,16 @@ void Round::pace() {
         paced_ = generation_;
     }
     last_pace_ = now;
-    hear_signals();
     pacer_.begin(now);
     while (pacer_.step(kPaceStep)) {
         if (!shared_->active.hold(static_cast<uint64_t>(monotonic()), process_alive)) {
             return;  // it was stopped meanwhile
         }
     }
-    tell_signals();
     judge_health();
     if (const Millis mono = monotonic(); mono - last_sums_ >= kSumsEvery) {
         last_sums_ = mono;
         sum_campaigns(image_, slots_, state_, now / 1000);
-    }
-}
-
-void Round::hear_signals() {
-    if (!shared_->signals) {
-        return;
-    }
-    signals_.begin(monotonic());
-    if (const auto answer = shared_->signals->take_answer()) {
-        if (answer->good) {
-            signals_.receive(answer->totals, answer->read);
-        } else {
-            signals_.lost();
-        }
-    }
-}
-
-void Round::tell_signals() {
-    if (!shared_->signals) {
-        return;
-    }
-    state_.head().signals.followed.store(pacer_.followed(), std::memory_order_relaxed);
-    if (auto lines = signals_.take(); !lines.empty()) {
-        shared_->signals->tell(std::move(lines));
     }
 }
 

@@ -19,8 +19,6 @@ private:
     void rest() noexcept;
     bool follow();
     void pace();
-    void hear_signals();
-    void tell_signals();
     void judge_health();
     void adopt();
     void log_damage(const Adopted& adopted);
@@ -28,7 +26,6 @@ private:
     State state_;
     Zone zone_;
     Pacer pacer_;
-    Signals signals_;
     uint32_t pin_ = kNone;
     uint64_t generation_ = 0;
     uint64_t paced_ = 0;  // generation

@@ -4,8 +4,6 @@
 #include <bit>
 #include <cmath>
 
-#include "ledger/campaign_sums.hpp"
-
 namespace ads {
 
 using pacing::BucketTimes;
@@ -131,7 +129,6 @@ void Pacer::tick_curves() {
 
 void Pacer::begin(Millis now) {
     now_ = now;
-    followed_ = 0;
     tick_curves();
     // Within a minute each is visited; after a step of the clock, all at once.
     const Seconds second = now / 1000;
@@ -194,56 +191,10 @@ pacing::Supply Pacer::supply(const Times& times, Seconds from) const noexcept {
     return {pacing::ActiveDay(times.open, from, times.day_end), curves};
 }
 
-Pacer::Counts Pacer::counts(SlotKind kind, Id id, Day day, const SignalCounts& own,
-                            const Times& course) {
-    Counts counts{own, std::nullopt};
-    const bool shares = signals_ != nullptr &&
-                        state_.head().fleet.mode.load(std::memory_order_relaxed) != FleetMode::none;
-    if (!shares) {
-        return counts;
-    }
-    if (supply(course, course.day.begin).warm()) {
-        counts.own[Signal::leading_tosses] = own[Signal::tosses];
-        counts.own[Signal::leading_used] = own[Signal::used];
-    }
-    const FleetWall limit{kind, id, day};
-    if (own[Signal::tosses] > 0 || own[Signal::before] > 0) {
-        signals_->note(limit, counts.own);
-    }
-    counts.fleet = signals_->fleet(limit, counts.own);
-    followed_ += counts.fleet ? 1 : 0;
-    return counts;
-}
-
-pacing::Reading Pacer::reading(const SignalCounts& counts, Day day, double unit) const noexcept {
-    const auto value = [&](Signal signal) { return static_cast<double>(counts[signal]); };
-    const double confirmed = value(Signal::confirmed) / unit;
-    const double expired = (value(Signal::resolved) - value(Signal::confirmed)) / unit;
-    return {.now = static_cast<double>(now_) / 1000,
-            .day = day,
-            .tosses = counts[Signal::tosses],
-            .used = value(Signal::used) - value(Signal::in_flight),
-            .in_flight = value(Signal::in_flight),
-            .confirmed = confirmed,
-            .resolved = confirmed + expired,
-            .before = value(Signal::before)};
-}
-
-pacing::Supply Pacer::observe(PaceSlot& pace, const pacing::Reading& reading, const Counts& counts,
-                              const Times& times, bool whole_flight) const noexcept {
-    if (counts.fleet.has_value() != (pace.fleet_part > 0)) {
-        pacing::rescale(pace.state, counts.fleet ? 1 / counts.fleet->part : pace.fleet_part,
-                        reading);
-        if (counts.fleet && counts.fleet->rate > 0) {
-            pace.state.rate = {counts.fleet->rate, counts.fleet->rate, true};
-        }
-    }
-    pace.fleet_part = counts.fleet ? counts.fleet->part : 0;
+pacing::Supply Pacer::observe(PaceSlot& pace, const pacing::Reading& reading, const Times& times,
+                              bool whole_flight) const noexcept {
     const bool knew_today = pace.state.last != 0 && pace.state.day == reading.day;
     pacing::observe(pace.state, reading);
-    if (counts.fleet) {
-        pace.state.before = reading.before;  // that of nodes that tell it later is missing at first
-    }
     const Day day = times.day.day;
     const Seconds now = now_ / 1000;
     pacing::DayShare& share = pace.share;
@@ -290,13 +241,9 @@ void Pacer::free_expired(WallSlot& wall, const BucketTimes& times) noexcept {
 // What it holds and its part of what is free: of all nodes together that is the limit. Always one
 // unit more than is used, or it would never ask for it.
 pacing::DayPlan Pacer::in_fleet(pacing::DayPlan plan, const FleetWall& of, uint32_t slot,
-                                uint64_t limit, double used, bool knows_all) const noexcept {
+                                uint64_t limit, double used) const noexcept {
     if (state_.head().fleet.mode.load(std::memory_order_relaxed) == FleetMode::none ||
         !plan.limited || limit == 0) {
-        return plan;
-    }
-    if (knows_all) {
-        plan.stop = std::min(plan.stop, plan.amount);
         return plan;
     }
     const Holding holding = Holding::at(state_, of, slot);
@@ -307,28 +254,6 @@ pacing::DayPlan Pacer::in_fleet(pacing::DayPlan plan, const FleetWall& of, uint3
     plan.amount = std::max(std::min(plan.amount, used + plan.unit), plan.amount * part);
     plan.stop = std::min(plan.stop, plan.amount);
     return plan;
-}
-
-void Pacer::pace(PaceSlot& pace, Day day, pacing::DayPlan plan, const pacing::Supply& supply,
-                 const pacing::Reading& reading, const Counts& counts) noexcept {
-    pacing::Pace result = pacing::pace(pace.state, plan, supply, reading);
-    if (counts.fleet && !supply.warm() && counts.fleet->leading >= 0 && !result.exhausted &&
-        plan.strategy == Strategy::adaptive) {
-        const double confirm =
-            plan.billed ? pacing::confirm_rate(reading.confirmed, reading.resolved) : 1;
-        result.probability = std::min(1.0, counts.fleet->leading / (plan.unit * confirm));
-    }
-    if (counts.fleet) {
-        const auto used = static_cast<double>(counts.own[Signal::used]);
-        const auto all = static_cast<double>(counts.all()[Signal::used]);
-        const double part = all > 0 ? used / all : counts.fleet->part;
-        plan.amount *= part;
-        result.ideal *= part;
-        if (result.allowed < static_cast<double>(pacing::kUnlimited)) {
-            result.allowed = used + std::max(0.0, result.allowed - all) * counts.fleet->part;
-        }
-    }
-    pace.publish(day, plan, result);
 }
 
 uint64_t Pacer::tosses(uint32_t group, Day day) const noexcept {
@@ -379,29 +304,23 @@ void Pacer::pace_impressions(uint32_t index, const Times& open) {
     const BucketTimes times = day.times(group.impression_cap > 0);
     free_expired(wall, times);
     const uint64_t in_wall = wall.spent(day.day);
+    pacing::Reading reading{
+        .now = static_cast<double>(now_) / 1000, .day = day.day, .tosses = tosses(index, day.day)};
+    reading.in_flight = static_cast<double>(std::min(in_wall, wall.in_flight(times)));
+    reading.used = static_cast<double>(in_wall) - reading.in_flight;
+    reading.confirmed = static_cast<double>(wall.confirmed.read(day.day));
+    reading.resolved = reading.confirmed + static_cast<double>(wall.expired.read(day.day));
     const uint64_t whole = wall.spent_ever();
-    GroupSlot& counters = state_.slot(slots.counters);
-    SignalCounts own;
-    own[Signal::serves] = counters.at(Counter::serves).read(day.day);
-    own[Signal::impressions] = counters.at(Counter::impressions).read(day.day);
-    own[Signal::tosses] = tosses(index, day.day);
-    own[Signal::used] = in_wall;
-    own[Signal::in_flight] = std::min(in_wall, wall.in_flight(times));
-    own[Signal::confirmed] = wall.confirmed.read(day.day);
-    own[Signal::resolved] = own[Signal::confirmed] + wall.expired.read(day.day);
-    own[Signal::before] = whole > in_wall ? whole - in_wall : 0;
-    const Counts counts = this->counts(SlotKind::impressions, group.id, day.day, own, open);
-    const pacing::Reading reading = this->reading(counts.all(), day.day, 1);
-    const auto supply = observe(pace, reading, counts, open,
-                                group.goal > 0 && group.goal_on == EventType::impression);
+    reading.before = static_cast<double>(whole > in_wall ? whole - in_wall : 0);
+    const auto supply =
+        observe(pace, reading, open, group.goal > 0 && group.goal_on == EventType::impression);
     const bool capped = group.impression_cap > 0;
     const auto plan =
         in_fleet(pacing::impressions_plan(terms_of(group), pace.state.before, pace.share.part),
                  {SlotKind::impressions, group.id, capped ? day.day : Day{0}}, slots.impressions,
-                 capped ? group.impression_cap : group.goal, static_cast<double>(in_wall),
-                 counts.fleet.has_value());
+                 capped ? group.impression_cap : group.goal, static_cast<double>(in_wall));
     watch(slots.impressions_pace, group.impression_cap > 0 && in_wall > group.impression_cap);
-    this->pace(pace, day.day, plan, supply, reading, counts);
+    pace.publish(day.day, plan, pacing::pace(pace.state, plan, supply, reading));
 }
 
 void Pacer::pace_clicks(uint32_t index, const Times& open) {
@@ -413,27 +332,24 @@ void Pacer::pace_clicks(uint32_t index, const Times& open) {
     }
     const GroupSlot& counters = state_.slot(slots.counters);
     PaceSlot& pace = state_.pace(slots.clicks_pace);
-    const uint64_t clicks = counters.at(Counter::clicks).read(day.day);
-    const uint64_t whole = state_.wall(slots.clicks).spent_ever();
-    SignalCounts own;
-    own[Signal::serves] = counters.at(Counter::serves).read(day.day);
-    own[Signal::impressions] = counters.at(Counter::impressions).read(day.day);
-    own[Signal::tosses] = tosses(index, day.day);
-    own[Signal::used] = clicks;
-    own[Signal::before] = whole > clicks ? whole - clicks : 0;
-    const Counts counts = this->counts(SlotKind::clicks, group.id, day.day, own, open);
-    const pacing::Reading reading = this->reading(counts.all(), day.day, 1);
+    const auto clicks = static_cast<double>(counters.at(Counter::clicks).read(day.day));
+    const auto whole = static_cast<double>(state_.wall(slots.clicks).spent_ever());
+    const pacing::Reading reading{.now = static_cast<double>(now_) / 1000,
+                                  .day = day.day,
+                                  .tosses = tosses(index, day.day),
+                                  .used = clicks,
+                                  .before = std::max(0.0, whole - clicks)};
     const auto supply =
-        observe(pace, reading, counts, open, group.goal > 0 && group.goal_on == EventType::click);
+        observe(pace, reading, open, group.goal > 0 && group.goal_on == EventType::click);
     const double rate =
-        (reading.used + 1) / (static_cast<double>(counts.all()[Signal::impressions]) + 1000);
+        (clicks + 1) /
+        (static_cast<double>(counters.at(Counter::impressions).read(day.day)) + 1000);
     const bool capped = group.click_cap > 0;
     const auto plan =
         in_fleet(pacing::clicks_plan(terms_of(group), rate, pace.state.before, pace.share.part),
                  {SlotKind::clicks, group.id, capped ? day.day : Day{0}}, slots.clicks,
-                 capped ? group.click_cap : group.goal, static_cast<double>(clicks + 1),
-                 counts.fleet.has_value());
-    this->pace(pace, day.day, plan, supply, reading, counts);
+                 capped ? group.click_cap : group.goal, clicks + 1);
+    pace.publish(day.day, plan, pacing::pace(pace.state, plan, supply, reading));
 }
 
 void Pacer::pace_campaign(uint32_t index) {
@@ -457,28 +373,20 @@ void Pacer::pace_campaign(uint32_t index) {
         const DayCount count(word.load(std::memory_order_relaxed));
         return count.day() == day.day ? count.used() : 0;
     };
+    const uint64_t tossed = today(wall.tosses);
     const uint64_t in_wall = wall.spent(day.day);
+    pacing::Reading reading{
+        .now = static_cast<double>(now_) / 1000, .day = day.day, .tosses = tossed};
+    reading.in_flight = static_cast<double>(std::min(in_wall, wall.in_flight(times)));
+    reading.used = static_cast<double>(in_wall) - reading.in_flight;
     const uint64_t whole = wall.spent_ever();
-    SignalCounts own;
-    if (signals_ != nullptr) {
-        const auto sums = campaign_sum(image_, index, now_ / 1000);
-        own[Signal::serves] = sums[static_cast<size_t>(Counter::serves)];
-        own[Signal::impressions] = sums[static_cast<size_t>(Counter::impressions)];
-    }
-    own[Signal::tosses] = today(wall.tosses);
-    own[Signal::offered] = today(wall.offered);
-    own[Signal::used] = in_wall;
-    own[Signal::in_flight] = std::min(in_wall, wall.in_flight(times));
-    own[Signal::confirmed] = wall.confirmed.read(day.day);
-    own[Signal::resolved] = own[Signal::confirmed] + wall.expired.read(day.day);
-    own[Signal::before] = whole > in_wall ? whole - in_wall : 0;
-    const Counts counts = this->counts(SlotKind::budget, campaign.id, day.day, own, open);
+    reading.before = static_cast<double>(whole > in_wall ? whole - in_wall : 0);
     // The mean cost of a serve, weighted by tosses.
-    const auto tossed = static_cast<double>(counts.all()[Signal::tosses]);
-    const double unit =
-        std::max(1.0, tossed > 0 ? static_cast<double>(counts.all()[Signal::offered]) / tossed
-                                 : campaign.unit);
-    const pacing::Reading reading = this->reading(counts.all(), day.day, unit);
+    const double unit = std::max(
+        1.0, tossed > 0 ? static_cast<double>(today(wall.offered)) / static_cast<double>(tossed)
+                        : campaign.unit);
+    reading.confirmed = static_cast<double>(wall.confirmed.read(day.day)) / unit;
+    reading.resolved = reading.confirmed + static_cast<double>(wall.expired.read(day.day)) / unit;
     const auto budget = static_cast<uint64_t>(campaign.budget);
     const double most = std::max(1.0, static_cast<double>(campaign.hard_cap));
     watch(slots.budget, lifetime
@@ -489,14 +397,14 @@ void Pacer::pace_campaign(uint32_t index) {
             continue;
         }
         PaceSlot& pace = state_.pace(slots.paces[s]);
-        const auto supply = observe(pace, reading, counts, open, lifetime);
+        const auto supply = observe(pace, reading, open, lifetime);
         const auto plan = in_fleet(
             pacing::budget_plan(campaign.budget_type, campaign.budget,
                                 static_cast<double>(campaign.hard_cap), static_cast<Strategy>(s),
                                 unit, pace.state.before, pace.share.part),
             {SlotKind::budget, campaign.id, lifetime ? Day{0} : day.day}, slots.budget, budget,
-            static_cast<double>(in_wall), counts.fleet.has_value());
-        this->pace(pace, day.day, plan, supply, reading, counts);
+            static_cast<double>(in_wall));
+        pace.publish(day.day, plan, pacing::pace(pace.state, plan, supply, reading));
     }
 }
 

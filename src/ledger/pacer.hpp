@@ -7,7 +7,7 @@
 
 #include "core/base/fixed_vector.hpp"
 #include "core/image/image.hpp"
-#include "ledger/fleet/signals.hpp"
+#include "ledger/fleet/rights.hpp"
 #include "ledger/local_day.hpp"
 #include "ledger/slots.hpp"
 #include "ledger/state.hpp"
@@ -23,12 +23,6 @@ public:
     // Binds a catalog: all of it is due in the next round. The spans must outlive the
     // binding.
     void bind(const Image& image, Slots slots);
-
-    // In a fleet: limits are paced by what all nodes have used, where these tell it. The caller
-    // begins their rounds, and exchanges them.
-    void use(Signals* signals) noexcept { signals_ = signals; }
-    // Limits that were paced so in this round.
-    uint32_t followed() const noexcept { return followed_; }
 
     // Begins a round: due are limits with tosses, some of the others, and the rest of the previous
     // round.
@@ -60,31 +54,17 @@ private:
     Times times(const CampaignRecord& campaign, std::span<const Interval> open, uint32_t flight,
                 const Placements& placements) const noexcept;
     pacing::Supply supply(const Times& times, Seconds from) const noexcept;
-    // The counts of a limit: of all nodes if they are known, or of this one.
-    struct Counts {
-        SignalCounts own;
-        std::optional<Signals::Fleet> fleet;
-
-        const SignalCounts& all() const noexcept { return fleet ? fleet->all : own; }
-    };
-    // `course`: of the day, which is known if its curves are.
-    Counts counts(SlotKind kind, Id id, Day day, const SignalCounts& own, const Times& course);
-    // `unit`: of what is confirmed.
-    pacing::Reading reading(const SignalCounts& counts, Day day, double unit) const noexcept;
     // Takes in a reading. Of a limit for longer than a day, today's part is fixed by the
     // first one. Returns what there is to be had of the day that counts.
-    pacing::Supply observe(PaceSlot& pace, const pacing::Reading& reading, const Counts& counts,
-                           const Times& times, bool whole_flight) const noexcept;
-    // Decides, and publishes what concerns this node.
-    static void pace(PaceSlot& pace, Day day, pacing::DayPlan plan, const pacing::Supply& supply,
-                     const pacing::Reading& reading, const Counts& counts) noexcept;
+    pacing::Supply observe(PaceSlot& pace, const pacing::Reading& reading, const Times& times,
+                           bool whole_flight) const noexcept;
     double part(const Times& times, const FlightRecord& flight, Seconds from) const noexcept;
     void pace_impressions(uint32_t index, const Times& times);
     void pace_clicks(uint32_t index, const Times& times);
     void free_expired(WallSlot& wall, const pacing::BucketTimes& times) noexcept;
-    // A node of a fleet that does not know all counts paces its part of a limit.
+    // A node of a fleet paces its part of a limit.
     pacing::DayPlan in_fleet(pacing::DayPlan plan, const FleetWall& of, uint32_t slot,
-                             uint64_t limit, double used, bool knows_all) const noexcept;
+                             uint64_t limit, double used) const noexcept;
     uint64_t tosses(uint32_t group, Day day) const noexcept;
     // More is used than the limit: it was lowered, or a fault.
     void watch(uint32_t pace_slot, bool passed) noexcept;
@@ -93,8 +73,6 @@ private:
     const Seconds reservation_;
     Image image_;
     Slots slots_;
-    Signals* signals_ = nullptr;
-    uint32_t followed_ = 0;
     Millis now_ = 0;
     Seconds last_round_ = 0;
     uint32_t word_ = 0;                         // of the tossed, the next to look at

@@ -62,12 +62,6 @@ struct SpoolCounts {
     std::atomic<uint64_t> longest_write_ms;
 };
 
-// What is known of the other nodes of a fleet (ledger/fleet/signals.hpp).
-struct SignalsState {
-    std::atomic<uint64_t> read;      // when their counts were last read, milliseconds since 1970
-    std::atomic<uint64_t> followed;  // limits that the last tick paced by them
-};
-
 inline constexpr uint32_t kCurves = 65;            // the site's, and so many placements less one
 inline constexpr uint32_t kTossedBits = 1u << 17;  // of slots, modulo
 
@@ -94,7 +88,6 @@ struct StateHead {
     // The file and the boot of the machine in which processes use it; 0: not known. A copy has
     // another one.
     std::atomic<uint64_t> location;
-    SignalsState signals;
 };
 // So much is kept for it: a field that is added at its end is zero in the files that are there.
 inline constexpr size_t kHeadBytes = 16'384;

@@ -353,8 +353,6 @@ struct alignas(64) PaceSlot {
     std::atomic<bool> exhausted;
     pacing::State state;
     pacing::DayShare share;  // of a goal or a lifetime budget; as `state`
-    double fleet_part;       // 0: `state` is of this node alone; else of its fleet, of whose tosses
-                             // this node had this part; as `state`
 
     void publish(Day day, const pacing::DayPlan& plan, const pacing::Pace& pace) noexcept;
 

@@ -11,7 +11,6 @@
 
 #include "keeper/keeper.hpp"
 #include "ngx/clock.hpp"
-#include "ngx/redis/target.hpp"
 
 namespace ads::ngx {
 
@@ -60,16 +59,6 @@ KeeperConf conf_of(const MainConf& conf) {
         if (conf.anonymous_cap >= 0) {
             fleet.anonymous_cap = static_cast<uint64_t>(conf.anonymous_cap);
         }
-    }
-    if (const RedisTarget* redis = conf.redis) {
-        keep.redis = redis->conf;
-        keep.redis->addresses.clear();
-        for (size_t i = 0; i < redis->count(); i++) {
-            keep.redis->addresses.emplace_back(view(redis->address(i).name));
-        }
-#if (NGX_SSL)
-        keep.redis_tls = redis->ssl != nullptr ? redis->ssl->ctx : nullptr;
-#endif
     }
     return keep;
 }

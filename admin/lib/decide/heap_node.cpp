@@ -52,7 +52,6 @@ void HeapNode::publish(Seconds now) {
         State::format(state_memory_->span(), entries, count, kNode);
         state_ = State::attach(state_memory_->span().data());
         pacer_ = std::make_unique<Pacer>(state_, reservation_);
-        pacer_->use(signals_);
     }
     std::vector<uint32_t> slots(list.keys.size());
     state_.assign_slots(list.keys, slots, now);

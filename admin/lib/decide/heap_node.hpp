@@ -56,9 +56,6 @@ public:
     HeapNode(catalog::Document document, uint64_t seed, Seconds reservation = 120);
     HeapNode(const HeapNode&) = delete;
 
-    // In a fleet; before publish(). The caller begins their rounds, and exchanges them.
-    void use(Signals* signals) noexcept { signals_ = signals; }
-
     // Compiles the catalog for that moment. nginx does so at start and each UTC midnight.
     void publish(Seconds now);
 
@@ -100,7 +97,6 @@ private:
     Frequency frequency_;
     std::unique_ptr<HeapMemory> state_memory_;  // nullptr before the first catalog
     State state_;
-    Signals* signals_ = nullptr;
     std::unique_ptr<Pacer> pacer_;
     std::vector<char> bytes_;
     View view_;

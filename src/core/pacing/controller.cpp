@@ -138,23 +138,6 @@ void observe(State& state, const Reading& reading) noexcept {
     state.last = reading.now;
 }
 
-void rescale(State& state, double times, const Reading& reading) noexcept {
-    const bool seen = state.learning && state.tosses_last > state.tosses_first;
-    const auto tosses = static_cast<uint64_t>(
-        seen ? times * static_cast<double>(state.tosses_last - state.tosses_first) : 0);
-    state.rate.fast *= times;
-    state.rate.slow *= times;
-    state.share *= times;
-    if (state.day != reading.day) {
-        state.tosses_last = state.tosses_first + tosses;
-        return;
-    }
-    state.before = reading.before;
-    state.tosses = reading.tosses;
-    state.tosses_last = reading.tosses;
-    state.tosses_first = reading.tosses - std::min(reading.tosses, tosses);
-}
-
 Outlook outlook(const State& state, const DayPlan& plan, const Supply& supply,
                 double now) noexcept {
     Outlook o;

@@ -143,10 +143,6 @@ struct Pace {
 // Processes a reading: the change of the day, the rate of tosses, what is learned.
 void observe(State& state, const Reading& reading) noexcept;
 
-// From now on tosses are counted over other nodes, too, or over fewer: `times` as many in the same
-// time. What was learned is kept. Before observe() of the first such reading.
-void rescale(State& state, double times, const Reading& reading) noexcept;
-
 // Decides, after observe() of the same reading.
 Pace pace(State& state, const DayPlan& plan, const Supply& supply, const Reading& reading) noexcept;
 

@@ -102,20 +102,10 @@ void put_fleet(Worker& worker, Out& out, const MainConf& conf) noexcept {
     char text[256];
     out.put(",\"error\":");
     put_text(out, {text, calls.error.get(text)});
-    out.put(",\"signals\":");
-    if (conf.redis == nullptr) {
-        out.put("null}");
-        return;
-    }
-    const SignalsState& signals = worker.process.state().head().signals;
-    out.put("{\"limits\":");
-    out.number(signals.followed.load(kRelaxed));
-    out.put(",\"read_ms\":");
-    out.number(signals.read.load(kRelaxed));
-    out.put("}}");
+    out.put('}');
 }
 
-void put_fleet_metrics(Worker& worker, Out& out, const MainConf& conf) noexcept {
+void put_fleet_metrics(Worker& worker, Out& out) noexcept {
     const FleetState& fleet = worker.process.state().head().fleet;
     if (fleet.calls.configured.load(kRelaxed) == 0) {
         return;
@@ -198,17 +188,6 @@ void put_fleet_metrics(Worker& worker, Out& out, const MainConf& conf) noexcept 
     sample("ads_rights_call_seconds_count", all);
     head("ads_rights_failed_total", "counter", "Calls for rights that failed.");
     sample("ads_rights_failed_total", fleet.calls.failed.load(kRelaxed));
-    if (conf.redis == nullptr) {
-        return;
-    }
-    const SignalsState& signals = worker.process.state().head().signals;
-    head("ads_signals_read_timestamp_seconds", "gauge",
-         "When the counts of the other nodes were last read; 0: never.");
-    out.put("ads_signals_read_timestamp_seconds ");
-    out.millionths(static_cast<int64_t>(signals.read.load(kRelaxed)) * 1000);
-    out.put('\n');
-    head("ads_signals_limits", "gauge", "Limits that the last tick paced by what all nodes used.");
-    sample("ads_signals_limits", signals.followed.load(kRelaxed));
 }
 
 }  // namespace ads::ngx

@@ -10,7 +10,7 @@ class Worker;
 
 // null where there is no ads_fleet.
 void put_fleet(Worker& worker, Out& out, const MainConf& conf) noexcept;
-void put_fleet_metrics(Worker& worker, Out& out, const MainConf& conf) noexcept;
+void put_fleet_metrics(Worker& worker, Out& out) noexcept;
 
 // `,"rights":{…}` of a wall; nothing without a fleet.
 void put_rights_of(Worker& worker, Out& out, uint32_t slot, Day day, bool money) noexcept;

@@ -303,7 +303,7 @@ void put_metrics(Worker& worker, Out& out, const Filter& filter, const MainConf&
     put_stop_metrics(worker, out);
     put_storage(worker, out, conf);
     put_keeper(worker, out);
-    put_fleet_metrics(worker, out, conf);
+    put_fleet_metrics(worker, out);
     put_health_metrics(worker, out);
     put_limit_metrics(out, conf);
     if (conf.redis != nullptr) {
